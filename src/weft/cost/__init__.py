@@ -74,7 +74,7 @@ from weft.cost.rules.sketch import (
     register_tile_plans, tiles_held,
 )
 from weft.cost.rules.shared_reduction import BlockReduction, block_reduction_plans
-from weft.cost.rules.shared_tile import BANKS, LONG_ENOUGH, NO_TILE, SharedTile, shared_tile_plans
+from weft.cost.rules.shared_tile import BANKS, LONG_ENOUGH, NO_TILE, PartExtent, SharedTile, TiledProduct, shared_tile_plans
 from weft.cost.rules.thread_block import ThreadBlock, thread_block_plans
 from weft.cost.sizes import FALLBACK_SIZE, elements, size_of
 from weft.cost.transposition import SHUFFLED_STRIDE, is_gathered, is_transposed
@@ -109,7 +109,8 @@ __all__ = [
     "PrefetchSteps", "Question", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile", "RightOperand", "RoundedFactors",
     "RowBlock", "Rule",
     "SharePatches", "SharedTile", "SketchProblem", "SkipPadding", "Slide", "SolveJointly", "Step", "StreamProblem",
-    "TakenApart", "ThreadBlock", "Tile", "TileProblem", "Tiling", "TransposedPhases", "WindowProblem", "WindowTile",
+    "TakenApart", "ThreadBlock", "Tile", "TileProblem", "Tiling", "PartExtent",
+    "TiledProduct", "TransposedPhases", "WindowProblem", "WindowTile",
     "Winograd", "WriteOut", "accumulator_plans", "addressed", "block_reduction_plans", "blocked_cycles", "border_plans",
     "by_cost", "bytes_of", "bytes_touched", "cache_tile_plans", "cheapest", "code_budget", "cost_of", "depth_plans",
     "depthwise_cycles", "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements",

@@ -14,6 +14,7 @@ from tests.schedule.programs import Array, Case, argmax, case, gather, matmul, p
 from weft import te
 from weft.cost import NO_TILE, Candidate, SharedTile, ThreadBlock, parse_plan
 from weft.ir import Var, maximum
+from weft.lower import lower
 from weft.schedule import apply_plan, plans, schedule_program
 from weft.support.dtypes import f32
 from weft.targets.grid_machines import OPENCL, WEBGPU
@@ -129,3 +130,19 @@ def test_blocks_are_no_larger_than_the_machine_has() -> None:
     small = replace(OPENCL, grid=replace(OPENCL.grid, block=64)) if OPENCL.grid is not None else OPENCL
     made = product_with_bias()
     check_threads(made, schedule_program(made.program, small).program, small)
+
+
+@pytest.mark.parametrize(
+    ("channels", "size", "made", "stride"), [(64, 56, 64, 1), (128, 28, 128, 2), (64, 56, 192, 1), (3, 64, 96, 2)]
+)
+def test_parts_of_images_fit_in_shared_memory(channels: int, size: int, made: int, stride: int) -> None:
+    width = (size - 3) // stride + 1
+    x, w = te.placeholder((channels, size, size), f32, "X"), te.placeholder((made, channels, 3, 3), f32, "W")
+    c, i, j = te.reduce_axis(channels, "c"), te.reduce_axis(3, "i"), te.reduce_axis(3, "j")
+    y = te.compute(
+        (made, width, width),
+        lambda o, p, q: te.sum_(x[c, p * stride + i, q * stride + j] * w[o, c, i, j], [c, i, j]),
+        "Y",
+    )
+    for target in (OPENCL, WEBGPU):
+        lower(schedule_program(te.to_program([x, w], [y]), target).program, target)

@@ -17,7 +17,7 @@ from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
 from weft.cost.rules.fragment_tile import fragment_tile_plans
 from weft.cost.rules.matrix_tiles import MatrixTileProblem, matrix_tile_plans
-from weft.cost.rules.shared_tile import GLOBAL_CYCLES, shared_tile_plans
+from weft.cost.rules.shared_tile import GLOBAL_CYCLES, plain_product, shared_tile_plans
 from weft.support.dtypes import DType, bf16, f32, i32
 from weft.targets import Target
 from weft.targets.instructions import GROUPS, ROW_BYTES, dot_products, group_of
@@ -168,7 +168,7 @@ class RoundedFactors(Decision):
 def rounded_factor_plans(p: FloatProduct, target: Target) -> list[Candidate[RoundedFactors]]:
     """Returns the forms of a product on a grid, by the cycles of all threads, those of rounding the left factor included."""
     many = MANY_ROWS if p.rows is None else p.rows
-    wide = min([c.cycles for c in shared_tile_plans(many, p.columns, 1, p.depth, target)])
+    wide = min([c.cycles for c in shared_tile_plans(plain_product(many, p.columns, 1, p.depth), target)])
     found = [Candidate(RoundedFactors(rounded=False), wide)]
     if p.rows is not None and p.is_packed:
         tiles = fragment_tile_plans(p.rows, p.columns, 1, p.depth, p.depth, target)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.cost.plans.plan import Candidate, Decision
-from weft.cost.rules.shared_tile import GLOBAL_CYCLES, LEAST_BLOCKS, SHARED_CYCLES, shared_tile_plans
+from weft.cost.rules.shared_tile import GLOBAL_CYCLES, LEAST_BLOCKS, SHARED_CYCLES, plain_product, shared_tile_plans
 from weft.targets import Target
 from weft.targets.instructions import FRAGMENT, FRAGMENT_INSTRUCTIONS, intrinsics_of
 
@@ -45,7 +45,9 @@ def fragment_tile_plans(
 
     The cycles are those of `shared_tile_plans`.
     """
-    yield Candidate(FragmentTile(), min([c.cycles for c in shared_tile_plans(rows, columns, batch, terms, target)]))
+    yield Candidate(
+        FragmentTile(), min([c.cycles for c in shared_tile_plans(plain_product(rows, columns, batch, terms), target)])
+    )
     if not {i.name for i in intrinsics_of(target)} & set(FRAGMENT_INSTRUCTIONS.values()):
         return
     for warps in WARPS:

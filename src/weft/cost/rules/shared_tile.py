@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 
 from weft.cost.plans.plan import Candidate, Decision
 from weft.targets import Target
@@ -16,6 +17,9 @@ REGISTERS = (4, 2, 8, 1, 16)
 
 MOST_RESULTS = 32, 128
 """Results that a thread of many keeps in registers at most, and a thread that has a block to itself."""
+
+MOST_ALONG = 8
+"""Rows, or columns, of results that a thread of many keeps at most."""
 
 DEPTHS = (16, 8, 32)
 """Steps of the reduction between two fetches that are tried, the most usual first."""
@@ -59,46 +63,98 @@ class SharedTile(Decision):
 NO_TILE = SharedTile(0, 0, 0, 0, 0)
 
 
-def shared_tile_plans(
-    rows: int, columns: int, batch: int, terms: int, target: Target
-) -> Iterator[Candidate[SharedTile]]:
-    """Yields the tiles of *batch* products of *rows* by *columns* results with so many *terms*, and the choice of none.
+@dataclass(frozen=True)
+class PartExtent:
+    """How long a dimension of a fetched part is: *least*, and so much longer for each further row, column and step of a tile."""
+
+    least: int
+    row: int
+    column: int
+    step: int
+
+    @property
+    def is_window(self) -> bool:
+        """Whether the rows or columns of a tile are windows into the dimension."""
+        return self.least > 1 and self.row + self.column > 0
+
+    def length(self, high: int, wide: int, steps: int) -> int:
+        """Returns the extent for so many rows, columns and steps."""
+        return self.least + self.row * (high - 1) + self.column * (wide - 1) + self.step * (steps - 1)
+
+
+@dataclass(frozen=True)
+class TiledProduct:
+    """*batch* products of *rows* by *columns* results with so many *terms*; *parts* are what is fetched of each factor.
+
+    Those are the dimensions of the parts, beside the bytes of an element. *depth* is the extent of the axis that is cut in steps.
+    """
+
+    rows: int
+    columns: int
+    batch: int
+    terms: int
+    depth: int
+    parts: tuple[tuple[tuple[PartExtent, ...], int], ...]
+
+    def shared_bytes(self, high: int, wide: int, depth: int) -> int:
+        """Returns the bytes of the parts for a tile of so many rows, columns and steps, with their padding.
+
+        Of an image that tiles do not divide, lowering keeps the parts of all steps.
+        """
+        found = 0
+        is_whole = self.rows % high == 0 and self.columns % wide == 0
+        for dimensions, size in self.parts:
+            steps = depth if is_whole or not any(d.is_window for d in dimensions) else max(depth, self.depth)
+            found += (prod([d.length(high, wide, steps) for d in dimensions]) + 2 * BANKS) * size
+        return found
+
+
+def plain_product(rows: int, columns: int, batch: int, terms: int, size: int = 4) -> TiledProduct:
+    """Returns products of matrices whose elements have *size* bytes."""
+    step = PartExtent(1, 0, 0, 1)
+    parts = (((PartExtent(1, 1, 0, 0), step), size), ((PartExtent(1, 0, 1, 0), step), size))
+    return TiledProduct(rows, columns, batch, terms, terms, parts)
+
+
+def shared_tile_plans(product: TiledProduct, target: Target) -> Iterator[Candidate[SharedTile]]:
+    """Yields the tiles of a product, and the choice of none.
 
     The cycles are those of all threads together, longer where there are too few blocks to keep the device at work.
     """
-    work = float(rows * columns * batch * terms)
+    work = float(product.rows * product.columns * product.batch * product.terms)
     yield Candidate(NO_TILE, work * (1 + 2 * GLOBAL_CYCLES))
     for y, x in SHAPES:
         for m in REGISTERS:
             for n in REGISTERS:
                 for depth in DEPTHS:
-                    made = _candidate(SharedTile(y, x, m, n, depth), (rows, columns, batch, terms), target)
+                    made = _candidate(SharedTile(y, x, m, n, depth), product, target)
                     if made is not None:
                         yield made
                         yield Candidate(replace(made.decision, unroll=True), made.cycles)
 
 
-def _candidate(tile: SharedTile, sizes: tuple[int, int, int, int], target: Target) -> Candidate[SharedTile] | None:
+def _has_results(tile: SharedTile) -> bool:
+    """Tells whether a tile has several rows and columns, and no more results than registers."""
+    alone = tile.y * tile.x == 1
+    few = tile.rows * tile.columns <= MOST_RESULTS[alone] and (alone or max(tile.rows, tile.columns) <= MOST_ALONG)
+    return few and min(tile.y * tile.rows, tile.x * tile.columns) > 1
+
+
+def _candidate(tile: SharedTile, product: TiledProduct, target: Target) -> Candidate[SharedTile] | None:
     """Returns a tile with its cycles; None where a block has no room for it."""
     shared, grid = target.scope("shared"), target.grid
     most = shared.bytes if shared is not None and shared.bytes is not None else 0
-    rows, columns, batch, terms = sizes
-    m, n, threads = tile.rows, tile.columns, tile.y * tile.x
-    high, wide = tile.y * m, tile.x * n
-    room = (high + wide) * tile.depth * 4
-    if (
-        room > most
-        or grid is None
-        or threads > grid.block
-        or m * n > MOST_RESULTS[threads == 1]
-        or min(high, wide) == 1
-    ):
+    threads, high, wide = tile.y * tile.x, tile.y * tile.rows, tile.x * tile.columns
+    if grid is None or threads > grid.block or not _has_results(tile):
         return None
-    if tile.depth != DEPTHS[0] and tile.depth > terms:
+    if tile.depth != DEPTHS[0] and tile.depth > product.terms:
         return None
-    blocks = -(-rows // high) * -(-columns // wide) * batch
-    padded = float(blocks * high * wide * terms)
-    cycles = padded * (1 + SHARED_CYCLES * (1 / m + 1 / n) + GLOBAL_CYCLES * (1 / high + 1 / wide))
-    cycles += blocks * threads * -(-terms // tile.depth) * BARRIER_CYCLES
+    room = product.shared_bytes(high, wide, tile.depth)
+    if room > most:
+        return None
+    blocks = -(-product.rows // high) * -(-product.columns // wide) * product.batch
+    padded = float(blocks * high * wide * product.terms)
+    reads = SHARED_CYCLES * (1 / tile.rows + 1 / tile.columns) + GLOBAL_CYCLES * (1 / high + 1 / wide)
+    cycles = padded * (1 + reads) + blocks * threads * -(-product.terms // tile.depth) * BARRIER_CYCLES
     cycles *= (1 + CROWDED * room / most) * max(1.0, grid.warp / threads)
     return Candidate(tile, cycles * max(1.0, LEAST_BLOCKS / blocks) ** 0.5)

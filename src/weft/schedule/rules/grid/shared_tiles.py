@@ -20,9 +20,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.cost import BANKS, LONG_ENOUGH, NO_TILE, Planner, SharedTile, elements, shared_tile_plans, size_of
-from weft.ir import Var, free_vars
-from weft.loop import Axis, Program
+from weft.cost import (
+    BANKS,
+    LONG_ENOUGH,
+    NO_TILE,
+    PartExtent,
+    Planner,
+    SharedTile,
+    TiledProduct,
+    elements,
+    shared_tile_plans,
+    size_of,
+)
+from weft.ir import Expr, RangesOrZero, Var, free_vars
+from weft.loop import Axis, Block, Program
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.rules.block_facts import (
     Contraction,
@@ -92,11 +103,26 @@ def schedule_shared_tiles(s: Schedule, ref: BlockRef, p: Planner) -> bool:
 
     rows, columns = size_of(axes.row.extent), size_of(axes.column.extent)
     batch, terms = elements(spatial_axes(block)) // max(1, rows * columns), elements(reduce_axes(block))
-    tile = p.decide(ref.name, SharedTile, lambda m: shared_tile_plans(rows, columns, batch, terms, m), is_legal)
+    product = TiledProduct(rows, columns, batch, terms, size_of(axes.depth.extent), _parts(block, axes))
+    tile = p.decide(ref.name, SharedTile, lambda m: shared_tile_plans(product, m), is_legal)
     if tile == NO_TILE:
         return False
     _tile(s, ref, axes, tile)
     return True
+
+
+def _parts(block: Block, axes: TileAxes) -> tuple[tuple[tuple[PartExtent, ...], int], ...]:
+    """Returns what a block of threads fetches of each factor: all that other reduced axes, such as those of a window, reach."""
+    tiled = (axes.row, axes.column, axes.depth)
+    reach = {a.var: (0, size_of(a.extent) - 1) for a in reduce_axes(block) if a not in tiled}
+
+    def extent(e: Expr) -> PartExtent:
+        rest = RangesOrZero({}).ends_of(e)[1]
+        row, column, step = [abs(RangesOrZero({a.var: (0, 1)}).ends_of(e)[1] - rest) for a in tiled]
+        low, high = RangesOrZero(reach).ends_of(e)
+        return PartExtent(1 + high - low, row, column, step)
+
+    return tuple([(tuple([extent(i) for i in x.indices]), x.buffer.dtype.bytes) for x in inputs_of(block)])
 
 
 def _can_tile(program: Program, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> bool:
