@@ -101,6 +101,17 @@ def test_reshape_of_a_constant_is_a_view() -> None:
     assert np.shares_memory(folded.array, c.array)
 
 
+def test_a_large_transposition_is_a_view() -> None:
+    g = Graph()
+    rows = LARGEST_FOLDED_GROWTH // 4 // 256
+    x, c = g.input("x", (2, 256), f32), constant(g, rows, 256)
+    g.output(g.add("matmul", [x, g.add("transpose", [c], perm=(1, 0))]), "y")
+    folded = fold_constants(g, Oracle()).nodes[0].inputs[1]
+    assert isinstance(folded, Constant)
+    assert np.shares_memory(folded.array, c.array)
+    np.testing.assert_array_equal(folded.array, c.array.T)
+
+
 @pytest.mark.parametrize("kind", ["growth", "symbolic"])
 def test_what_is_not_folded(kind: str) -> None:
     g = Graph()

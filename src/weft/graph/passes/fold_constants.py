@@ -2,7 +2,8 @@
 
     y = mul(x, sqrt(2.0))     becomes     y = mul(x, 1.4142135)
 
-A reshape of a constant is a view of the same memory. Large results may be left to be computed when they are needed.
+A reshape of a constant is a view of the same memory, and so is a transposition of a large one, of which models have as many as
+weights. Large results may be left to be computed when they are needed.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ def fold_constants(graph: Graph, evaluator: Evaluator, *, defer: bool = False) -
             return None
         if is_rename(node) and given[0] is not None:
             return [given[0].reshaped(node.output.static_shape or (), node.output.name)]
+        if (view := _transposed(node, given[0] if given else None)) is not None:
+            return [view]
         if not graph.fold_budget.take(_bytes(node)):
             return None
         fixed = all(v is None or v.is_fixed for v in given)
@@ -46,6 +49,19 @@ def fold_constants(graph: Graph, evaluator: Evaluator, *, defer: bool = False) -
         return [Constant(v.name, a) for v, a in zip(node.outputs, results, strict=True)]
 
     return rewrite_graph(graph, fold)
+
+
+def _transposed(node: Node, weight: Constant | None) -> Constant | None:
+    """Returns the transposition of a large weight as a view of its memory; None for any other call."""
+    if (
+        node.op != "transpose"
+        or weight is None
+        or isinstance(weight, Deferred)
+        or not weight.is_fixed
+        or weight.nbytes < LARGEST_FOLDED_GROWTH
+    ):
+        return None
+    return Constant(node.output.name, weight.array.transpose(node.attribute("perm")))
 
 
 def rewrite_and_fold(graph: Graph, evaluator: Evaluator, *rules: Rule) -> Graph:
