@@ -201,6 +201,43 @@ def test_a_state_of_one_shape_is_written_in_place_or_to_a_second_buffer(how: str
         state["mean"] = np.ones(4)
 
 
+@pytest.mark.parametrize("how", ["in place", "two buffers"])
+def test_a_state_begins_with_given_values_and_is_reset_to_them(how: str, tmp_path: Path) -> None:
+    model = weft.compile(running_mean(how).SerializeToString(), state={"mean": "next_mean"}, threads=1)
+    first = np.array([4, 3, 2, 1], np.float32)
+    state, zeros = model.new_state(initial={"mean": first}), np.zeros(4, np.float32)
+    begun = first.copy()
+    first[:] = 7  # the caller's array is no part of the state
+    wanted = (begun if how == "in place" else begun[::-1]) / 2
+    copied = state.copy()
+    for again in (state, copied):
+        for _ in range(2):
+            np.testing.assert_array_equal(again["mean"], begun)
+            (total,) = model.run([zeros], state=again)
+            np.testing.assert_allclose(again["mean"], wanted)
+            np.testing.assert_allclose(total, [wanted.sum()])
+            again.save(tmp_path / "mean.state")
+            np.testing.assert_array_equal(model.load_state(tmp_path / "mean.state")["mean"], again["mean"])
+            again.reset()
+
+
+def test_a_cache_begins_with_given_rows(decoder: weft.Model) -> None:
+    state = decoder.new_state()
+    made, _ = greedy(decoder, state, PROMPT, 3)
+    again = decoder.new_state(initial=dict(state))
+    assert greedy(decoder, again, made[-1:], 5)[0] == greedy(decoder, state, made[-1:], 5)[0]
+    again.reset()
+    assert {again.length(name) for name in again} == {len(PROMPT) + 2}
+
+
+def test_values_to_begin_with_have_the_name_and_the_type_of_a_state() -> None:
+    model = weft.compile(running_mean("in place").SerializeToString(), state={"mean": "next_mean"}, threads=1)
+    with pytest.raises(weft.InputError, match="there is no state means"):
+        model.new_state(initial={"means": np.zeros(4, np.float32)})
+    with pytest.raises(weft.InputError, match=r"the state mean can't be an array of float64\[4\]"):
+        model.new_state(initial={"mean": np.zeros(4)})
+
+
 def test_a_state_that_a_failed_call_has_written_in_place_is_refused_until_it_is_reset() -> None:
     g = GraphBuilder("running_row", 0)
     row, mean = g.input("row", (1,), TensorProto.INT64), g.input("mean", (1, 4))

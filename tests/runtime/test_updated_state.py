@@ -98,6 +98,64 @@ def test_rows_are_put_where_the_state_is_and_nothing_is_copied(how: str) -> None
         np.testing.assert_array_equal(state["past"], cache)
 
 
+PAGES, PAGE = 6, 4
+
+
+def paged() -> onnx.ModelProto:
+    """Returns an attention to a cache in pages: `table` has those of a conversation, `where` the place of its next row."""
+    g = GraphBuilder("paged_cache", 0)
+    row, table = g.input("row", (1, DEPTH)), g.input("table", ("pages",), TensorProto.INT64)
+    where, past = g.input("where", (1, 2), TensorProto.INT64), g.input("past", (PAGES, PAGE, DEPTH))
+    present = g.op("ScatterND", past, where, row)
+    g.output(present, "present")
+    keys = g.op("Reshape", g.op("Gather", present, table), g.int64s([-1, DEPTH]))
+    length = g.input("length", (1,), TensorProto.INT64)
+    kept = g.op("Slice", keys, g.int64s([0]), length, g.int64s([0]))
+    scores = g.op("Softmax", g.op("MatMul", row, g.op("Transpose", kept, perm=(1, 0))), axis=-1)
+    g.output(g.op("MatMul", scores, kept), "y")
+    return g.model()
+
+
+def test_pages_are_chosen_by_a_table_and_written_where_they_are() -> None:
+    made = paged().SerializeToString()
+    compiled = build(made, options=check_options(state=PAIRS))
+    assert [s.in_place for s in compiled.package.states] == [True]
+    assert cache_traffic(compiled.fused, {"pages": 2}).written == DEPTH * 4
+    model, rng = weft.compile(made, state=PAIRS, threads=1), np.random.default_rng(0)
+    state, tables = model.new_state(), ([4, 1, 3], [2, 0])  # two conversations in one memory
+    rows: list[list[Array]] = [[], []]
+    for step in range(14):
+        who, at = step % 2, step // 2
+        table = np.array(tables[who][: at // PAGE + 1])
+        row = rng.standard_normal((1, DEPTH)).astype(np.float32)
+        rows[who].append(row)
+        given = {"row": row, "table": table, "where": np.array([[table[-1], at % PAGE]]), "length": np.array([at + 1])}
+        (y,) = model.run([given[s.name] for s in model.inputs], state=state)
+        np.testing.assert_allclose(
+            y, expected(np.concatenate(rows[who])[None, None], row[None, None])[0, 0], rtol=1e-5, atol=1e-5
+        )
+
+
+def test_a_state_that_is_read_before_its_update_is_read_as_it_was() -> None:
+    g = GraphBuilder("differences", 0)
+    row, at = g.input("row", (1, DEPTH)), g.input("at", (1, 1), TensorProto.INT64)
+    past = g.input("past", (ROOM, DEPTH))
+    present = g.op("ScatterND", past, at, row)
+    g.output(present, "present")
+    g.output(
+        g.op("Sub", g.op("ReduceSum", present, g.int64s([0]), keepdims=0), g.op("Gather", past, g.int64s([1]))), "y"
+    )
+    model = weft.compile(g.model().SerializeToString(), state=PAIRS, threads=1)
+    cache = np.arange(ROOM * DEPTH, dtype=np.float32).reshape(ROOM, DEPTH)
+    state = model.new_state(initial={"past": cache})
+    for k in (1, 2, 1):
+        before, row_k = cache.copy(), np.full((1, DEPTH), k, np.float32)
+        cache[k] = k
+        (y,) = model.run([row_k, np.array([[k]])], state=state)
+        np.testing.assert_allclose(y, (cache.sum(0) - before[1])[None])
+        np.testing.assert_array_equal(state["past"], cache)
+
+
 def test_a_row_outside_of_the_state_is_refused() -> None:
     model = weft.compile(MODELS["index_put"]().SerializeToString(), state=PAIRS, threads=1)
     state = model.new_state()

@@ -184,12 +184,13 @@ class Model:
             f"the call needs a state of this model, for {names}", hint="run(inputs, state=model.new_state())"
         )
 
-    def new_state(self, **sizes: int) -> State:
+    def new_state(self, initial: Mapping[str, object] | None = None, **sizes: int) -> State:
         """Returns what the calls of one conversation take and leave; *sizes* gives the states' symbolic sizes by name.
 
-        Raises `InputError` for a model without state, and where a size is missing.
+        It begins with the values *initial*, and zeros for those that have none. Raises `InputError` for a model without state,
+        where a size is missing, and for a value of another type or shape.
         """
-        return new_state(self._native, self.package, sizes, self._device)
+        return new_state(self._native, self.package, sizes, self._device, initial)
 
     def load_state(self, path: str | os.PathLike[str], **sizes: int) -> State:
         """Returns the state in a file that `State.save` wrote; raises `ArtifactError` for any other file."""

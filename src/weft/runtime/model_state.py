@@ -32,9 +32,9 @@ SPOILT_HINT: Final = "reset() it, or go on with a copy() that was made before"
 class State(Mapping[str, Array]):
     """The values that live across the calls of a model, by the names of the inputs that they were: made by `Model.new_state`.
 
-    It begins with zeros, and where it grows without rows. `state[name]` is a copy of a value as it is now, and setting it
-    replaces that; of one that grows, all rows. A state is for one thread at a time: a second call raises `RuntimeFailure`, and so
-    does a call after one that failed while it wrote a value in its place.
+    It begins with zeros, and where it grows without rows, but for the values given to `new_state`. `state[name]` is a copy of a
+    value as it is now, and setting it replaces that; of one that grows, all rows. A state is for one thread at a time: a second
+    call raises `RuntimeFailure`, and so does a call after one that failed while it wrote a value in its place.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class State(Mapping[str, Array]):
         self._device = device
         self._specs = dict(specs)
         self._numbers = {name: k for k, name in enumerate(self._specs)}
+        self._initial: Mapping[str, Array] = {}
 
     def __getitem__(self, name: str) -> Array:
         k = self._numbers[name]
@@ -86,15 +87,25 @@ class State(Mapping[str, Array]):
             raise InputError(f"{name} is no state that grows", hint="its shape is always the same")
         return int(self.native.shape(self._numbers[name])[axis])
 
+    def begin_with(self, initial: Mapping[str, object]) -> None:
+        """Replaces the values *initial*, which `reset` gives again; raises `InputError` as setting them does."""
+        kept = {name: np.array(value) for name, value in initial.items()}  # which the caller may change
+        for name, value in kept.items():
+            self[name] = value
+        self._initial = kept
+
     def reset(self) -> None:
-        """Makes all values zero again, and takes all rows from those that grow."""
+        """Makes all values zero again, takes all rows from those that grow, and gives back the values it began with."""
         with _explained(self._device):
             self.native.reset()
+        self.begin_with(self._initial)
 
     def copy(self) -> State:
         """Returns a state with the same values, which goes on by itself."""
         with _explained(self._device):
-            return State(self.native.copy(), self._specs, self._device)
+            made = State(self.native.copy(), self._specs, self._device)
+        made._initial = self._initial
+        return made
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the values to a file, for `Model.load_state`; raises `ArtifactError` where it can't be written."""
@@ -132,9 +143,15 @@ class State(Mapping[str, Array]):
 
 
 def new_state(
-    native: _rt.Model, package: Package, sizes: Mapping[str, int], device: DeviceTable | None = None
+    native: _rt.Model,
+    package: Package,
+    sizes: Mapping[str, int],
+    device: DeviceTable | None = None,
+    initial: Mapping[str, object] | None = None,
 ) -> State:
     """Returns a state of a model, on the *device* that runs it; *sizes* gives the symbolic sizes of its states.
+
+    It begins with the values *initial*.
 
     Raises `InputError` where one is missing.
     """
@@ -148,7 +165,9 @@ def new_state(
         told = None if device is None else device.take_error()
         hint = "compile the model with less capacity"
         raise told or DeviceError("there is no memory left for a state", hint=hint) from None
-    return State(made, {spec.name: (spec, s) for spec, s in zip(specs, package.states, strict=True)}, device)
+    state = State(made, {spec.name: (spec, s) for spec, s in zip(specs, package.states, strict=True)}, device)
+    state.begin_with(initial or {})
+    return state
 
 
 def _size(spec: TensorSpec, size: int | str, sizes: Mapping[str, int]) -> int:

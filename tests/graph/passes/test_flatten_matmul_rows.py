@@ -35,6 +35,21 @@ def test_text_before_and_after() -> None:
     )
 
 
+def test_symbolic_rows_are_merged_too() -> None:
+    g = Graph()
+    x = g.input("x", (g.dim("batch"), g.dim("seq"), 4), f32)
+    g = one_output(g, g.add("relu", [g.add("matmul", [x, constant(g, 4, 6, name="w")])]))
+    assert print_graph(apply_pass(g, flatten_matmul_rows)) == (
+        "graph main(x: f32[batch, seq, 4]) -> (y):\n"
+        "  w = constant f32[4, 6]\n"
+        "  reshape: f32[(batch * seq), 4] = reshape(x, shape=((batch * seq), 4))\n"
+        "  matmul_1: f32[(batch * seq), 6] = matmul(reshape, w)\n"
+        "  relu_1: f32[(batch * seq), 6] = relu(matmul_1)\n"
+        "  relu: f32[batch, seq, 6] = reshape(relu_1, shape=(batch, seq, 6))\n"
+        "  return y=relu\n"
+    )
+
+
 MERGED: dict[str, Callable[[Graph, Value], Value]] = {
     "a number": lambda g, y: g.add("mul", [y, scalar(g, 0.5)]),
     "a row": lambda g, y: g.add("sub", [constant(g, 1, 1, 6, name="r"), y]),

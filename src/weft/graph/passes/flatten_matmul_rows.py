@@ -5,18 +5,19 @@
     y = reshape(gelu(matmul(reshape(x, (49, 3072)), W) + b), (1, 7, 7, 768))
 
 A panel of the matrix is read once for all rows that a product has: 49, not 7 times 7. Element-wise consumers are computed on the
-merged rows as well, so that they still fuse into the product's epilogue; the reshapes cost nothing.
+merged rows as well, so that they still fuse into the product's epilogue; the reshapes cost nothing. Symbolic numbers of rows are
+merged too: [batch, seq, 256] has batch * seq rows, and one last tile that is not whole rather than one for each of the batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from weft.graph.core.graph import Graph, Node, Value
 from weft.graph.fusion.node_facts import is_plain_map
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
-from weft.ir import ONE
+from weft.ir import ONE, ZERO
+from weft.ops import product
 
 
 def flatten_matmul_rows(graph: Graph) -> Graph:
@@ -32,7 +33,7 @@ class _Rows:
 
     def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         """Returns the value of *node* computed on rows, in its own shape; None where nothing is to be merged."""
-        if len(node.outputs) != 1 or node.output.static_shape is None:
+        if len(node.outputs) != 1:
             return None
         if _has_rows(node):
             rows, matrix = inputs
@@ -64,9 +65,7 @@ class _Rows:
 
     def _merged(self, new: Graph, v: Value) -> Value:
         if v not in self.twins:
-            shape = v.static_shape
-            assert shape is not None  # as is that of the node's output
-            self.twins[v] = new.add("reshape", [v], shape=(prod(shape[:-1]), shape[-1]))
+            self.twins[v] = new.add("reshape", [v], shape=(product(v.shape[:-1]), v.shape[-1]))
         return self.twins[v]
 
 
@@ -75,6 +74,6 @@ def _has_rows(node: Node) -> bool:
     if node.op != "matmul":
         return False
     rows, matrix = node.inputs[:2]
-    if rows is None or matrix is None or matrix.rank != 2 or rows.static_shape is None:
+    if rows is None or matrix is None or matrix.rank != 2 or ZERO in rows.shape:
         return False
-    return len([n for n in rows.static_shape[:-1] if n > 1]) > 1
+    return len([n for n in rows.shape[:-1] if n is not ONE]) > 1
