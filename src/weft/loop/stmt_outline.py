@@ -93,7 +93,7 @@ def _outlined(s: Stmt) -> Outline:
         found += outline(k).loops_and_blocks
     own = () if name is None else (name,)
     names = frozenset(own).union(*[outline(k).names for k in kids])
-    used = frozenset[Buffer]().union(*[outline(k).used for k in kids])
+    used = frozenset([b for k in kids for b in outline(k).used])
     return Outline(tuple(found), names, _used(s, used), has_notes or any(outline(k).has_notes for k in kids))
 
 

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from weft.ir import READS, Expr, Node, Var, map_nodes, nodes_with, post_order, substitute
 from weft.loop.buffer import Buffer
-from weft.loop.nodes import Address, Alloc, Axis, Block, For, Let, Load, Region, Seq, Stmt, Store, View
+from weft.loop.nodes import (
+    Address,
+    Alloc,
+    Assert,
+    Axis,
+    Block,
+    Call,
+    Eval,
+    For,
+    If,
+    Let,
+    Load,
+    Region,
+    Seq,
+    Stmt,
+    Store,
+    View,
+    While,
+)
 from weft.loop.notes import Note, buffers_in, replace_in_notes, with_buffers
 from weft.loop.stmt_outline import mentioned
 
 N = TypeVar("N", bound=Node)
 _ACCESSES = (Load, Address, Store, Region, Alloc, View)
-_WITHOUT_EXPRS = (Alloc, Seq)
 
 
 def sub_statements(s: Stmt) -> tuple[Stmt, ...]:
@@ -58,21 +75,30 @@ def buffers_of(root: Node) -> list[Buffer]:
 
 def own_exprs(s: Stmt) -> list[Expr]:
     """Returns the expressions of *s* itself: not those of the statements inside it, nor a block's regions."""
-    own: list[Expr] = []
-    if type(s) in _WITHOUT_EXPRS:
-        return own
-    for k in s.children():
-        if isinstance(k, Expr):
-            own.append(k)
-        elif isinstance(k, Axis):
-            own.append(k.extent)
-    return own
+    return _OWN_EXPRS[type(s)](s)
+
+
+_OWN_EXPRS: Final[dict[type[Stmt], Callable[[Any], list[Expr]]]] = {
+    For: lambda s: [s.begin, s.extent],
+    While: lambda s: [s.cond],
+    If: lambda s: [s.cond],
+    Let: lambda s: [s.value],
+    Alloc: lambda s: [],
+    View: lambda s: [s.offset],
+    Store: lambda s: [*s.indices, s.value] if s.mask is None else [*s.indices, s.value, s.mask],
+    Block: lambda s: [*[a.extent for a in s.axes], *s.bindings, s.predicate],
+    Call: lambda s: list(s.args),
+    Assert: lambda s: [s.cond, *s.values],
+    Eval: lambda s: [s.value],
+    Seq: lambda s: [],
+}
 
 
 def bound_vars(s: Stmt) -> tuple[Var, ...]:
     """Returns the variables that *s* itself binds in its body."""
-    if isinstance(s, For | Let):
-        return (s.var,)
+    kind = type(s)
+    if kind is For or kind is Let:
+        return (s.var,)  # type: ignore[attr-defined]
     return tuple([a.var for a in s.axes]) if isinstance(s, Block) else ()
 
 
@@ -136,22 +162,61 @@ def replace_in_loop_notes(root: Stmt, mapping: Mapping[Buffer, Buffer]) -> Stmt:
 
 
 def _with_buffers(n: Node, mapping: Mapping[Buffer, Buffer]) -> Node | None:
-    match n:
-        case Load(buffer, indices) if buffer in mapping:
-            return Load(mapping[buffer], indices)
-        case Store(buffer, indices, value, mask) if buffer in mapping:
-            return Store(mapping[buffer], indices, value, mask)
-        case Address(buffer, indices) if buffer in mapping:
-            return Address(mapping[buffer], indices)
-        case Region(buffer, ranges) if buffer in mapping:
-            return Region(mapping[buffer], ranges)
-        case Alloc(buffer, body) if buffer in mapping:
-            return Alloc(mapping[buffer], body)
-        case View(buffer, source, offset, body) if buffer in mapping or source in mapping:
-            return View(mapping.get(buffer, buffer), mapping.get(source, source), offset, body)
-        case Note():
-            return with_buffers(n, mapping)
-    return None
+    change = _NAMING_BUFFERS.get(type(n))
+    if change is not None:
+        return change(n, mapping)
+    return with_buffers(n, mapping) if isinstance(n, Note) else None
+
+
+def _of_access(n: Load | Address, mapping: Mapping[Buffer, Buffer]) -> Node | None:
+    return type(n)(mapping[n.buffer], n.indices) if n.buffer in mapping else None
+
+
+def _of_store(n: Store, mapping: Mapping[Buffer, Buffer]) -> Node | None:
+    return Store(mapping[n.buffer], n.indices, n.value, n.mask) if n.buffer in mapping else None
+
+
+def _of_region(n: Region, mapping: Mapping[Buffer, Buffer]) -> Node | None:
+    return Region(mapping[n.buffer], n.ranges) if n.buffer in mapping else None
+
+
+def _of_alloc(n: Alloc, mapping: Mapping[Buffer, Buffer]) -> Node | None:
+    return Alloc(mapping[n.buffer], n.body) if n.buffer in mapping else None
+
+
+def _of_view(n: View, mapping: Mapping[Buffer, Buffer]) -> Node | None:
+    return View(mapping.get(n.buffer, n.buffer), mapping.get(n.source, n.source), n.offset, n.body)
+
+
+_NAMING_BUFFERS: Final[dict[type[Node], Callable[[Any, Mapping[Buffer, Buffer]], Node | None]]] = {
+    Load: _of_access,
+    Address: _of_access,
+    Store: _of_store,
+    Region: _of_region,
+    Alloc: _of_alloc,
+    View: _of_view,
+}
+"""Renames the buffers that a node itself names, by its class; any node may be asked about, and most are arithmetic of indices."""
+
+
+def _bound_in_loop(n: For, fresh: Mapping[Var, Var]) -> Node:
+    return For(fresh[n.var], n.begin, n.extent, n.kind, n.body, n.notes)
+
+
+def _bound_in_let(n: Let, fresh: Mapping[Var, Var]) -> Node:
+    return Let(fresh[n.var], n.value, n.body)
+
+
+def _bound_in_axis(n: Axis, fresh: Mapping[Var, Var]) -> Node | None:
+    return Axis(fresh[n.var], n.extent, n.kind) if n.var in fresh else None
+
+
+_BINDING: Final[dict[type[Node], Callable[[Any, Mapping[Var, Var]], Node | None]]] = {
+    For: _bound_in_loop,
+    Let: _bound_in_let,
+    Axis: _bound_in_axis,
+}
+"""Renames the variable that a node binds, by its class."""
 
 
 def rename_fresh(root: Stmt) -> Stmt:
@@ -164,14 +229,8 @@ def rename_fresh(root: Stmt) -> Stmt:
     buffers = {b: _copy_buffer(b, fresh) for b in local}
 
     def change(n: Node) -> Node | None:
-        match n:
-            case For(var, begin, extent, kind, body, notes):
-                return For(fresh[var], begin, extent, kind, body, notes)
-            case Let(var, value, body):
-                return Let(fresh[var], value, body)
-            case Axis(var, extent, kind) if var in fresh:
-                return Axis(fresh[var], extent, kind)
-        return _with_buffers(n, buffers)
+        bind = _BINDING.get(type(n))
+        return _with_buffers(n, buffers) if bind is None else bind(n, fresh)
 
     memo: dict[Node, Node] = {v: w for v, w in fresh.items()}  # noqa: C416  (widens the types)
     return map_nodes(root, change, memo=memo)

@@ -16,6 +16,9 @@ Versions: TypeAlias = Callable[[Stmt], Stmt]
 class TileRewriter(StmtRewriter):
     """Puts versions in the place of tiles, each with registers of its own."""
 
+    def __init__(self) -> None:
+        self._plain: Seq | None = None  # the code asked about last, if it has no versions
+
     @abstractmethod
     def versions(self, code: Seq) -> Versions | None:
         """Returns what makes the versions, if *code* is the whole code of a tile that has some; None for anything else."""
@@ -25,15 +28,23 @@ class TileRewriter(StmtRewriter):
         body: Stmt = s
         while isinstance(body, Alloc):
             body = body.body
-        made = self.versions(body) if isinstance(body, Seq) else None
+        made = self._versions(body) if isinstance(body, Seq) else None
         return Alloc(s.buffer, (yield s.body)) if made is None else made(s)
 
     def visit_seq(self, s: Seq) -> Steps:
         """Rewrites a tile without buffers of its own."""
-        versions = self.versions(s)
+        versions = self._versions(s)
         if versions is not None:
             return versions(s)
         made = []
         for part in s.body:
             made.append((yield part))
         return seq(*made)
+
+    def _versions(self, code: Seq) -> Versions | None:
+        """Returns `versions(code)`, which each of the allocations around some code asks for, and then the code itself."""
+        if code is self._plain:
+            return None
+        made = self.versions(code)
+        self._plain = code if made is None else None
+        return made

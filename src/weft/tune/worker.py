@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, BinaryIO, Final
 
+from weft.driver.python_settings import tuned_for_compiling
 from weft.support.errors import RuntimeFailure
 from weft.tune.measure.frames import read_frame, write_frame
 from weft.tune.measure.jobs import Failed
@@ -34,9 +35,10 @@ def main(parent: int, settings: WorkerSettings) -> None:
     _limit(settings)
     gc.collect()
     gc.freeze()
-    write_frame(to, b"ready")
-    while (request := read_frame(source)) is not None:
-        write_frame(to, answer(request))
+    with tuned_for_compiling():
+        write_frame(to, b"ready")
+        while (request := read_frame(source)) is not None:
+            write_frame(to, answer(request))
 
 
 def answer(request: bytes) -> bytes:

@@ -23,6 +23,9 @@ _EXACT: Final[dict[type[Expr], Callable[..., int]]] = {
 }
 
 
+_CONSTANTS: Final = frozenset({Const, Broadcast})
+
+
 def constant_value(e: Expr) -> Value | None:
     """Returns the value of a constant, or of one broadcast to all lanes; None for any other expression."""
     if type(e) is Const:
@@ -33,6 +36,8 @@ def constant_value(e: Expr) -> Value | None:
 def fold_constants(e: Expr) -> Expr:
     """Computes an operator whose operands are constants; any other node, or one with no defined value, is returned as it is."""
     kids = e.children()
+    if not _CONSTANTS.issuperset(map(type, kids)):
+        return e
     values = [constant_value(k) if isinstance(k, Expr) else None for k in kids]
     if not values or None in values or isinstance(e, Const | Broadcast) or any(k.dtype.is_storage for k in (e, *kids)):  # type: ignore[attr-defined]
         return e

@@ -135,6 +135,7 @@ class Var(Expr):
         object.__setattr__(self, "dtype", dtype)
         object.__setattr__(self, "limits", limits)
         object.__setattr__(self, "serial", next(_SERIAL))
+        object.__setattr__(self, "traits", self.trait)
 
     def children(self) -> tuple[Node, ...]:
         """Returns nothing: a variable is a leaf."""

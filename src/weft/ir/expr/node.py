@@ -47,11 +47,12 @@ def _forget(dead: _Entry, forget: Callable[..., object] = _INTERNED.pop) -> None
 class Node:
     """An immutable node of a program: `children()` are its sub-nodes, `rebuild()` makes it with others.
 
-    The slot `variables` caches the result of `rewrite.free_vars`, the slot `traits` that of `traits.traits_in`.
+    The slot `variables` caches the result of `rewrite.free_vars`; `traits` are those of all nodes in it, itself included.
     """
 
     __slots__ = ("__weakref__", "traits", "variables")
     __match_args__: tuple[str, ...] = ()
+    traits: int
     node_fields: ClassVar[dict[str, Field]] = {}
     """The fields of a class made by `node`, by name."""
     is_body: ClassVar[bool] = False
@@ -96,6 +97,7 @@ def node(cls: C) -> C:
     generated = {"__slots__": fields + derived, "__match_args__": fields, "node_fields": declared}
     new_cls = made(cls.__name__, cls.__bases__, {**body, **generated})
     scope: dict[str, Any] = {"table": _INTERNED, "entry": _Entry, "forget": _forget, "new": object.__new__}
+    scope["set_traits"] = vars(Node)["traits"].__set__
     scope.update({f"set_{n}": getattr(new_cls, n).__set__ for n in fields + derived})
     exec(_source(declared, derived, hasattr(cls, "check")), scope)
     for name in ("__new__", "children", "bodies", "rebuild", "__reduce__"):
@@ -108,6 +110,11 @@ _CHILD: Final = {
     Kind.NODE: "self.{n}, ",
     Kind.NODES: "*self.{n}, ",
     Kind.MAYBE: "*(() if self.{n} is None else (self.{n},)), ",
+}
+_TRAITS: Final = {
+    Kind.NODE: [" traits |= {n}.traits"],
+    Kind.NODES: [" for kid in {n}: traits |= kid.traits"],
+    Kind.MAYBE: [" if {n} is not None: traits |= {n}.traits"],
 }
 _REBUILT: Final = {
     Kind.NODE: "next(it)",
@@ -130,6 +137,9 @@ def _source(fields: dict[str, Field], derived: tuple[str, ...], checked: bool) -
         " if ref is not None and (self := ref()) is not None: return self",
         " self = new(cls)",
         *(f" set_{n}(self, {n})" for n in fields),
+        " traits = cls.trait",
+        *(line.format(n=n) for n, f in fields.items() for line in _TRAITS.get(f.kind, ())),
+        " set_traits(self, traits)",
         *([" self.check()"] if checked else []),
         *([f" {''.join(f'd_{n}, ' for n in derived)} = self.derive()"] if derived else []),
         *(f" set_{n}(self, d_{n})" for n in derived),

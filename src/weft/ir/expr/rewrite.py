@@ -156,34 +156,26 @@ def mentions(root: Expr, v: Var) -> bool:
 
 
 def _variables_of(root: Expr) -> tuple[Var, ...]:
-    if not _is_known(root):
-        _find_variables(root)
-    return _variables(root)
+    if type(root) is Var:
+        return (root,)
+    found: tuple[Var, ...] | None = getattr(root, "variables", None)
+    return _find_variables(root) if found is None else found
 
 
-def _find_variables(root: Node) -> None:
-    """Caches the variables of *root*, and of each node under it."""
+def _find_variables(root: Node) -> tuple[Var, ...]:
+    """Returns the variables of *root*, and caches those of each node under it."""
     stack: list[Node] = [root]
     while stack:
         n = stack[-1]
-        if _is_known(n):
-            stack.pop()
-            continue
         kids = n.children()
-        todo = [k for k in kids if not _is_known(k)]
-        if todo:
-            stack += todo
+        known = [(k,) if type(k) is Var else getattr(k, "variables", None) for k in kids]
+        if None in known:
+            stack += [k for k, variables in zip(kids, known, strict=True) if variables is None]
             continue
-        _remember(n, tuple(dict.fromkeys([v for k in kids for v in _variables(k)])))
+        _remember(n, known[0] if len(known) == 1 else tuple(dict.fromkeys([v for vs in known for v in vs or ()])))
         stack.pop()
-
-
-def _is_known(n: Node) -> bool:
-    return type(n) is Var or hasattr(n, "variables")
+    found: tuple[Var, ...] = root.variables  # type: ignore[attr-defined]
+    return found
 
 
 _remember = Node.variables.__set__  # type: ignore[attr-defined]  # nodes are immutable but for cached answers
-
-
-def _variables(n: Node) -> tuple[Var, ...]:
-    return (n,) if type(n) is Var else n.variables  # type: ignore[attr-defined]

@@ -1,6 +1,6 @@
 """Traits of expressions: whether there are loads, addresses, selects or divisions in them.
 
-Each node caches the traits of all nodes in it, so that a walk in search of one leaves out the parts that have none: most of the
+Each node has the traits of all nodes in it, so that a walk in search of one leaves out the parts that have none: most of the
 nodes of a formula are arithmetic of indices.
 """
 
@@ -17,7 +17,7 @@ ACCESSES: Final = READS | ADDRESSES
 
 def reads_memory(e: Expr) -> bool:
     """Tells whether *e* depends on the contents of memory."""
-    return bool(traits_in(e) & READS)
+    return bool(e.traits & READS)
 
 
 def accesses(root: Node) -> list[Node]:
@@ -28,7 +28,7 @@ def accesses(root: Node) -> list[Node]:
 def nodes_with(traits: int, root: Node) -> list[Node]:
     """Returns the distinct nodes in *root* of a class that has one of *traits*, children first."""
     found: list[Node] = []
-    if not traits_in(root) & traits:
+    if not root.traits & traits:
         return found
     seen: set[Node] = set()
     stack: list[Node | None] = [root]  # None: the node before it is one to return, whose children are done
@@ -40,7 +40,7 @@ def nodes_with(traits: int, root: Node) -> list[Node]:
             seen.add(n)
             if n.trait & traits:
                 stack += (n, None)
-            stack += [k for k in n.children() if _known(k) & traits][::-1]
+            stack += [k for k in n.children() if k.traits & traits][::-1]
     return found
 
 
@@ -49,7 +49,7 @@ def map_accesses(e: Expr, change: Callable[[Node], Node | None], memo: dict[Node
 
     *memo* may be kept between calls with the same *change*.
     """
-    if not traits_in(e) & ACCESSES:
+    if not e.traits & ACCESSES:
         return e
     stack: list[Node] = [e]
     while stack:
@@ -58,7 +58,7 @@ def map_accesses(e: Expr, change: Callable[[Node], Node | None], memo: dict[Node
             stack.pop()
             continue
         kids = n.children()
-        todo = [k for k in kids if k not in memo and _known(k) & ACCESSES]
+        todo = [k for k in kids if k not in memo and k.traits & ACCESSES]
         if todo:
             stack += todo
             continue
@@ -68,30 +68,3 @@ def map_accesses(e: Expr, change: Callable[[Node], Node | None], memo: dict[Node
         changed = change(new) if n.trait & ACCESSES else None
         memo[n] = new if changed is None else changed
     return cast(Expr, memo[e])
-
-
-def traits_in(root: Node) -> int:
-    """Returns the traits of all nodes in *root*; each node caches the answer."""
-    if hasattr(root, "traits"):
-        return _known(root)
-    stack = [root]
-    while stack:
-        n = stack[-1]
-        kids = n.children()
-        todo = [k for k in kids if not hasattr(k, "traits")]
-        if todo:
-            stack += todo
-            continue
-        stack.pop()
-        traits = n.trait
-        for k in kids:
-            traits |= _known(k)
-        _remember(n, traits)
-    return _known(root)
-
-
-_remember = Node.traits.__set__  # type: ignore[attr-defined]  # nodes are immutable but for cached answers
-
-
-def _known(n: Node) -> int:
-    return n.traits  # type: ignore[attr-defined,no-any-return]

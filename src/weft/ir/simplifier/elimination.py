@@ -26,8 +26,8 @@ from weft.ir.bounds.polynomial import (
 )
 from weft.ir.expr.base import Expr, Var
 from weft.ir.expr.binary import FloorDiv, FloorMod, Max, Min
-from weft.ir.expr.node import Node
 from weft.ir.expr.nodes import Select
+from weft.ir.expr.rewrite import free_vars, mentions
 from weft.ir.simplifier.context import Context
 
 _FUEL: Final = 16  # nested steps before giving up
@@ -150,28 +150,8 @@ def _eliminate_last(p: Poly, target: int | None, ctx: Context, fuel: int) -> int
 def variables(p: Poly, ctx: Context) -> Iterator[Var]:
     """Yields the variables of *p* that have a range, the last bound first."""
     order = ctx.bounds.order
-    found = {v for m in p for atom in m for v in _vars_of(atom, ctx) if v in order}
+    found = {v for m in p for atom in m for v in free_vars(atom) if v in order}
     return iter(sorted(found, key=lambda v: -order[v]))
-
-
-def _vars_of(atom: Expr, ctx: Context) -> frozenset[Var]:
-    """Returns the variables of *atom*; those of its parts are cached, as deep atoms share them."""
-    memo: dict[Node, frozenset[Var]] = ctx.bounds.memo_for("variables")
-    stack: list[Node] = [atom]
-    while stack:
-        n = stack.pop()
-        if n in memo:
-            continue
-        if type(n) is Var:
-            memo[n] = frozenset((n,))
-            continue
-        kids = n.children()
-        todo = [k for k in kids if k not in memo]
-        if todo:
-            stack += [n, *todo]
-        else:
-            memo[n] = frozenset().union(*[memo[k] for k in kids])
-    return memo[atom]
 
 
 def extreme(p: Poly, v: Var, top: bool, ctx: Context) -> Poly | None:
@@ -183,7 +163,7 @@ def extreme(p: Poly, v: Var, top: bool, ctx: Context) -> Poly | None:
     rest: Poly = {}
     by_atom: dict[Expr, Poly] = {}
     for m, k in p.items():
-        touched = [a for a in m if v in _vars_of(a, ctx)]
+        touched = [a for a in m if mentions(a, v)]
         if not touched:
             rest[m] = k
         elif touched.count(touched[0]) < len(touched):
@@ -212,7 +192,7 @@ def _end(atom: Expr, v: Var, top: bool, ctx: Context) -> Poly | None:
     found: Poly | None = None
     if type(atom) is FloorDiv:
         found = _end_of_quotient(atom, v, top, ctx)
-    elif type(atom) is FloorMod and v not in _vars_of(atom.b, ctx):
+    elif type(atom) is FloorMod and not mentions(atom.b, v):
         d = ctx.poly(atom.b)
         if ctx.is_at_least(d, 1):
             found = plus(d, {(): -1}) if top else {}
@@ -228,7 +208,7 @@ def _end(atom: Expr, v: Var, top: bool, ctx: Context) -> Poly | None:
 
 
 def _end_of_quotient(atom: FloorDiv, v: Var, top: bool, ctx: Context) -> Poly | None:
-    if v in _vars_of(atom.b, ctx):
+    if mentions(atom.b, v):
         return None
     d = ctx.poly(atom.b)
     x = extreme(ctx.poly(atom.a), v, top, ctx)

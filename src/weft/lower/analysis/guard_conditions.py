@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from weft.ir import SELECTS, TRUE, Const, Expr, Node, Select, conjuncts, map_nodes, nodes_with
 from weft.loop import For, If, LoopKind, Stmt, Store, mentioned, own_exprs, sub_statements
@@ -30,8 +31,9 @@ class Guards:
             found: dict[Expr, None] = {}
             if isinstance(t, If):
                 found.update(dict.fromkeys(conjuncts(t.cond)))
-            for e in own_exprs(t):
-                found.update(dict.fromkeys(self._in(e)))
+            if t.traits & SELECTS:
+                for e in own_exprs(t):
+                    found.update(dict.fromkeys(self._in(e)))
             for k in sub_statements(t):
                 found.update(dict.fromkeys(self.memo[k]))
             self.memo[t] = tuple(found)
@@ -55,7 +57,9 @@ def stores_in(s: Stmt) -> int:
     stack = [(s, 1)]
     while stack:
         t, times = stack.pop()
-        total += times * isinstance(t, Store)
+        if type(t) is Store:
+            total += times
+            continue
         if isinstance(t, For) and t.kind is LoopKind.UNROLLED and isinstance(t.extent, Const):
             times *= int(t.extent.value)
         stack += [(k, times) for k in sub_statements(t)]
@@ -69,4 +73,7 @@ def assume(body: Stmt, true: Iterable[Expr]) -> Stmt:
 
 
 def _decided(n: Node) -> Node | None:
-    return n.then if isinstance(n, If | Select) and n.cond is TRUE else None
+    return n.then if type(n) in _GUARDED and n.cond is TRUE else None  # type: ignore[attr-defined]
+
+
+_GUARDED: Final = frozenset({If, Select})

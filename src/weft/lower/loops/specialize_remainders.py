@@ -94,6 +94,7 @@ class _Rows:
 
 class _Count(TileRewriter):
     def __init__(self, largest_growth: int, rows: int) -> None:
+        super().__init__()
         self.largest_growth = largest_growth
         self.rows = rows
         self.guards = Guards()

@@ -59,7 +59,13 @@ from weft.targets import Target
 
 def specialize_tail_vectors(program: Program, target: Target) -> Program:
     """Returns *program*, after `partition_loops`, with a version of the last tile for each number of its vectors."""
-    return map_functions(program, lambda f: _Specialize(f, target).rewrite(f.body))
+    return map_functions(program, lambda f: _specialized(f, target))
+
+
+def _specialized(function: Function, target: Target) -> Stmt:
+    """Returns the body of *function* with such versions; where all sizes are known, every tail is."""
+    sizes = {p for p in function.params if isinstance(p, Var)}
+    return _Specialize(sizes, target).rewrite(function.body) if sizes else function.body
 
 
 @dataclass(frozen=True)
@@ -83,8 +89,9 @@ class _Tail:
 
 
 class _Specialize(TileRewriter):
-    def __init__(self, function: Function, target: Target) -> None:
-        self.sizes = {p for p in function.params if isinstance(p, Var)}
+    def __init__(self, sizes: Set[Var], target: Target) -> None:
+        super().__init__()
+        self.sizes = sizes
         self.target = target
         self.room = code_budget(target).remainder_growth
 

@@ -135,8 +135,10 @@ class TensorIntrinsic:
 
     def is_on(self, target: Target) -> bool:
         """Tells whether *target* has the instruction, and the memories that it works on."""
+        if not all(target.has(f) for f in self.features):
+            return False  # without reading the declarations, of which there are many more than one target has
         scopes = {p.scope for p in self.semantics.params if isinstance(p, Buffer)}
-        return all(target.has(f) for f in self.features) and scopes <= {*ORDINARY, *[s.name for s in target.scopes]}
+        return scopes <= {*ORDINARY, *[s.name for s in target.scopes]}
 
 
 def _check(i: TensorIntrinsic, program: Program) -> None:

@@ -251,7 +251,9 @@ class Builder:
 
     def is_nonnegative(self, value: Affine) -> bool:
         """Tells whether *value* is known to be at least zero."""
-        return value.constant >= 0 and all(c > 0 and n in self.nonnegative for n, c in value.terms.items())
+        if value.constant < 0 or not value.terms:
+            return value.constant >= 0
+        return all(c > 0 and n in self.nonnegative for n, c in value.terms.items())
 
     def body(self) -> str:
         """Returns the text of all blocks, the frame's memory first."""

@@ -169,7 +169,8 @@ class RegisterValues:
         """Returns the name of a value; where it had none, names it and those that it comes from, and writes them."""
         if isinstance(held, str):
             return held
-        todo, named = [held], list[Phi]()
+        todo = [held]
+        named: list[Phi] = []
         while todo:  # there may be more branches one after another than calls can nest
             phi = todo.pop()
             if phi.name:

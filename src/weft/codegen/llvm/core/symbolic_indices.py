@@ -95,7 +95,8 @@ class Sum:
 
     def __call__(self, f: object, e: Expr, *values: Operand) -> Affine:
         """Returns the value of the scalar *e* from those of its terms: a handler for the emitter."""
-        offset, terms = self.constant, dict[str, int]()
+        offset = self.constant
+        terms: dict[str, int] = {}  # an alias called, `dict[str, int]()`, takes longer than all else here
         for value, factor in zip(values, self.factors, strict=True):
             constant, named = value if type(value) is Affine else as_affine(value)
             offset += factor * constant

@@ -28,6 +28,8 @@ _OPAQUE_POINTER: Final = "@llvm.launder.invariant.group.p0"
 
 def is_large(inside: Sequence[BasicBlock], registers: int) -> bool:
     """Tells whether a loop of the blocks *inside*, which uses *registers*, is so large that LLVM takes long to reduce it."""
+    if registers > MOST_REDUCED:
+        return True
     return registers + sum(["= getelementptr" in line for b in inside for line in b.lines]) > MOST_REDUCED
 
 

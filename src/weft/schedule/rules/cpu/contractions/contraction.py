@@ -217,7 +217,7 @@ def _tile(ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: P
 
 def _on_machine(problem: TileProblem, instruction: str, machine: Target) -> TileProblem:
     """Returns *problem* with the time that the *instruction* of a dot product, if there is one, takes on *machine*."""
-    known = dot_products(machine).get(instruction)
+    known = dot_products(machine).get(instruction) if instruction else None
     return problem if known is None else replace(problem, cycles=known.cycles)
 
 
