@@ -24,6 +24,13 @@ def test_many_damaged_models_do_no_harm() -> None:
     assert found.is_good, str(found)
 
 
+@pytest.mark.parametrize("number", [3519, 33207, 40406, 45635, 46387])
+def test_what_a_campaign_found_is_mended(number: int) -> None:
+    """Inputs for which ONNX has no body of a function, tensors of fewer strings than they say, and no indices of no columns."""
+    found = run_chunk((1, number, 1))
+    assert not found.failures
+
+
 def test_a_crash_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(_: bytes) -> int:
         raise KeyError("lost")
