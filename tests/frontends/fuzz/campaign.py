@@ -92,7 +92,7 @@ def run_input(name: str, seed: int, number: int, passes: bool = False) -> Outcom
         start = time.process_time()
         try:
             with _stopped_after(SECONDS):
-                return Outcome(1, _through(model, files.shapes, passes))
+                return Outcome(1, through(model, files.shapes, passes))
         except TooSlow:
             return Outcome(1, 0, (f"{told}: {time.process_time() - start:.0f} seconds",))
         except Exception as error:
@@ -113,7 +113,7 @@ def _stopped_after(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def _through(model: Path, shapes: Shapes | None, passes: bool) -> int:
+def through(model: Path, shapes: Shapes | None, passes: bool) -> int:
     """Tells whether an input was imported; Weft's own errors are answers."""
     try:
         graph = to_graph(model, shapes)

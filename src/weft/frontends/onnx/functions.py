@@ -14,10 +14,11 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from weft.frontends.onnx.file.tensors import ELEMENT_CODES
 from weft.frontends.onnx.held import Absent, Held, NoTensor, Strings, TensorSequence, tensors_of
-from weft.frontends.onnx.model_node import domain_of
+from weft.frontends.onnx.model_node import DAMAGED, domain_of, source_of
 from weft.frontends.onnx.registry import TABLE
 from weft.ir import Const
 from weft.support.dtypes import DType
+from weft.support.errors import ModelError
 
 Key = tuple[str, str, str]
 
@@ -107,7 +108,10 @@ def _standard(schema: onnx.defs.OpSchema, node: NodeProto, inputs: Sequence[Held
         return schema.function_body
     types = [_type_of(v).SerializeToString() for v in inputs]
     made = FunctionProto()
-    made.ParseFromString(schema.get_context_dependent_function(node.SerializeToString(), types))  # type: ignore[attr-defined]
+    try:
+        made.ParseFromString(schema.get_context_dependent_function(node.SerializeToString(), types))  # type: ignore[attr-defined]
+    except ValueError as error:  # ONNX has no body for such inputs
+        raise ModelError(f"its inputs don't fit: {error}", where=source_of(node), hint=DAMAGED) from error
     return made
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from weft.graph import Array
 from weft.graph.builder import CompileTimeConstant
+from weft.support.errors import ModelError
 
 TEXT_ATTRIBUTES: Final = frozenset(
     {
@@ -74,10 +76,16 @@ class StringPool:
 
 
 def string_array(tensor: TensorProto) -> Array:
-    """Returns the elements of a tensor of strings; raises `ValueError` where they are not as many as its shape says."""
+    """Returns the elements of a tensor of strings; raises `ModelError` where they are not as many as its shape says."""
+    shape = tuple(tensor.dims)
+    if min(shape, default=0) < 0 or prod(shape) != len(tensor.string_data):
+        raise ModelError(
+            f"the tensor {tensor.name!r} of shape {list(shape)} holds {len(tensor.string_data)} strings",
+            hint="the model is damaged, or whatever wrote it is wrong: export or download it again",
+        )
     made = np.empty(len(tensor.string_data), object)
     made[:] = [text.decode(*ENCODING) for text in tensor.string_data]
-    return made.reshape(tuple(tensor.dims))
+    return made.reshape(shape)
 
 
 def is_string_tensor(tensor: TensorProto) -> bool:

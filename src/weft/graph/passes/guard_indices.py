@@ -149,6 +149,8 @@ def _is_large(v: Value) -> bool:
 
 def _check_known(graph: Graph, node: Node, v: Constant, found: IndexRange) -> None:
     """Checks constant indices: now, or in each call where the limits are known only then."""
+    if not v.array.size:
+        return
     columns = v.array.reshape(-1, len(found.limits)) if found.by_column else v.array.reshape(-1, 1)
     for column, (low, high) in zip(columns.T, found.limits, strict=True):
         for value in {int(column.min()), int(column.max())}:
