@@ -92,13 +92,12 @@ FORMATS: Final = (
         "coreml.registry:TABLE",
         "operations",
         {
-            "read_state, coreml_update_state": "convert the model without states",
             "make_list, list_read, list_write and other lists": "not supported",
             "classify, non_maximum_suppression": "read the scores, or the boxes",
             "quantize, dequantize": "quantised activations; quantised weights (`constexpr_...`) are read",
             "constexpr_blockwise_shift_scale, constexpr_sparse_to_dense": "scales of blocks, and sparse weights",
             "affine, crop, crop_resize, resample, resize": "regions and grids of images",
-            "batch_to_space, space_to_batch, pixel_unshuffle, reverse_sequence, slice_update, sliding_windows, non_zero, "
+            "batch_to_space, space_to_batch, pixel_unshuffle, reverse_sequence, sliding_windows, non_zero, "
             "fill_like, reshape_like": "not supported",
             "random_bernoulli, random_categorical, random_normal, random_uniform": "random numbers",
         },
@@ -156,7 +155,7 @@ FORMATS: Final = (
         "jax.registry:TABLE",
         "operations",
         {
-            "fft, cholesky, triangular_solve, custom_call": "transforms and factors of matrices",
+            "fft, custom_call": "transforms; other calls of libraries than those of LAPACK for factors of real matrices",
             "complex, real, imag": "complex numbers",
             "rng, rng_bit_generator": "random bits; `jax.random` itself is arithmetic, and works",
             "all_reduce, all_gather and other collectives, infeed, outfeed": "one device computes a model",

@@ -1,4 +1,5 @@
-"""Has coremltools convert modules of PyTorch to the models of `networks/`, with inputs and PyTorch's outputs beside them.
+"""Has coremltools convert modules of PyTorch to the models of `networks/`, with inputs and PyTorch's outputs beside them; and
+one with states to `stateful/`, with what it is called with, and returns, three times in turn.
 
 Run it by a Python that has coremltools 9 and torch: `python tests/frontends/coreml/make_networks.py`.
 """
@@ -15,6 +16,7 @@ import torch
 from torch import nn
 
 FOLDER = Path(__file__).parent / "networks"
+STATEFUL = Path(__file__).parent / "stateful"
 
 
 class Residual(nn.Module):  # type: ignore[misc]
@@ -79,6 +81,21 @@ class Recurrent(nn.Module):  # type: ignore[misc]
         return y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-5)
 
 
+class Cache(nn.Module):  # type: ignore[misc]
+    """A row of a state written over, and a state added to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.register_buffer("cache", torch.zeros(1, 6, 4, dtype=torch.float16))
+        self.register_buffer("total", torch.zeros(4, dtype=torch.float16))
+
+    def forward(self, x: Any) -> Any:
+        self.cache[:, 2:3, :] = self.linear(x).half()
+        self.total.add_(x[0, 0].half())
+        return self.cache.float().sum(1) + self.total.float()
+
+
 NETWORKS = {
     "residual": (Residual, (1, 3, 16, 16)),
     "segmenter": (Segmenter, (1, 3, 12, 10)),
@@ -122,5 +139,32 @@ def main() -> None:
         np.savez_compressed(FOLDER / f"{name}.npz", x=x.numpy().astype(kind_), y=wanted)
 
 
+def save_stateful() -> None:
+    torch.manual_seed(0)
+    module = Cache().eval()
+    x = torch.randn(3, 1, 1, 4)
+    traced = torch.jit.trace(module, x[0])
+    buffers = dict(module.named_buffers())
+    for held in (*buffers.values(), *traced.buffers()):
+        held.zero_()
+    types = {name: ct.TensorType(shape=held.shape, dtype=np.float16) for name, held in buffers.items()}
+    program = ct.convert(
+        traced,
+        inputs=[ct.TensorType(name="x", shape=x.shape[1:])],
+        outputs=[ct.TensorType(name="y")],
+        states=[ct.StateType(wrapped_type=t, name=name) for name, t in types.items()],
+        compute_precision=ct.precision.FLOAT32,
+        minimum_deployment_target=ct.target.iOS18,
+    )
+    shutil.rmtree(STATEFUL / "cache.mlpackage", ignore_errors=True)
+    program.save(str(STATEFUL / "cache.mlpackage"))
+    for held in (*buffers.values(), *traced.buffers()):
+        held.zero_()
+    with torch.no_grad():
+        wanted = np.stack([module(row).numpy() for row in x])
+    np.savez_compressed(STATEFUL / "cache.npz", x=x.numpy(), y=wanted)
+
+
 if __name__ == "__main__":
     main()
+    save_stateful()

@@ -35,3 +35,16 @@ def test_names_and_metadata_are_kept() -> None:
 def test_a_model_is_given_as_bytes() -> None:
     path = FOLDER / "residual.mlmodel"
     assert len(to_graph(path.read_bytes()).nodes) == len(to_graph(path).nodes)
+
+
+def test_states_are_kept_between_calls() -> None:
+    folder = FOLDER.parent / "stateful"
+    model = weft.compile(folder / "cache.mlpackage")
+    held, state = np.load(folder / "cache.npz"), model.new_state()
+    assert [(name, np.asarray(state[name]).shape) for name in ("cache", "total")] == [
+        ("cache", (1, 6, 4)),
+        ("total", (4,)),
+    ]
+    for x, y in zip(held["x"], held["y"], strict=True):
+        np.testing.assert_allclose(model.run([x], state=state)[0], y, rtol=1e-5)
+    assert len({*map(bytes, held["y"])}) == 3

@@ -47,6 +47,9 @@ def test_messages() -> None:
     assert said(program(operation("relu", "y"))) == (
         "relu y: its input 'x' is absent, not a tensor\n  hint: convert the model again with coremltools"
     )
+    assert said(program(operation("read_state", "y", input="x"))) == (
+        "read_state y: its input 'input' is no state\n  hint: convert the model again with coremltools"
+    )
     assert said(model(402, b"", array("x", 3))) == (
         "a tree classifier of Core ML is not supported\n  hint: give an mlprogram or a neuralnetwork"
     )
@@ -75,8 +78,9 @@ def test_packages_that_are_not_whole(tmp_path: Path) -> None:
     )
     next(folder.rglob("model.mlmodel")).unlink()
     assert said(folder, weft.ModelError).startswith(f"there is no file {folder.resolve()}/Data/")
-    (folder / "Manifest.json").write_text('{"rootModelIdentifier": 0}')
-    assert said(folder) == f"{folder / 'Manifest.json'} is damaged\n  hint: save the package again with coremltools"
+    for text in ('{"rootModelIdentifier": 0}', '{"rootModelIdentifier": 9, "itemInfoEntries": "a"}'):
+        (folder / "Manifest.json").write_text(text)
+        assert said(folder) == f"{folder / 'Manifest.json'} is damaged\n  hint: save the package again with coremltools"
     entries = '{"rootModelIdentifier": "a", "itemInfoEntries": {"a": {"path": "../../b"}}}'
     (folder / "Manifest.json").write_text(entries)
     assert "which is outside of the package" in said(folder)

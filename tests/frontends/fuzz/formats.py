@@ -70,7 +70,11 @@ def _tflite() -> list[Files]:
 def _coreml() -> list[Files]:
     folder = FRONTENDS / "coreml" / "networks"
     layers = [one(network(array("x", 2, 4, 6), made)) for made, _ in LAYERS.values()]
-    return [*[tree(p) for p in folder.glob("*.mlpackage")] * 8, *_found("coreml", "*.mlmodel") * 4, *layers]
+    return [
+        *[tree(p) for p in sorted(folder.parent.rglob("*.mlpackage"))] * 8,
+        *_found("coreml", "*.mlmodel") * 4,
+        *layers,
+    ]
 
 
 def _mxnet() -> list[Files]:

@@ -240,6 +240,46 @@ def residual(x: Any) -> Any:
     return lax.scan(lambda h, w: (h + jnp.tanh(norm(h) @ w), None), x, weights)[0]
 
 
+MATRICES, RIGHT = random(2, 4, 4), random(2, 4, 3)
+POSITIVE = np.einsum("bij,bkj->bik", MATRICES, MATRICES) + np.eye(4, dtype=np.float32)
+
+
+def triangular(a: Any, b: Any, **options: Any) -> Any:
+    return lax.linalg.triangular_solve(a, b, **options)
+
+
+def rebuilt_eigen(a: Any) -> Any:
+    """The eigenvalues, and the matrix again: of vectors, the signs are free."""
+    values, vectors = jnp.linalg.eigh(a)
+    return values, (vectors * values[:, None]) @ jnp.swapaxes(vectors, 1, 2)
+
+
+def rebuilt_singular(a: Any) -> Any:
+    u, s, vh = jnp.linalg.svd(a, full_matrices=False)
+    return s, (u * s[:, None]) @ vh, jnp.linalg.svd(a, compute_uv=False)
+
+
+FACTORS: dict[str, Case] = {
+    "cholesky": (lambda a: (jnp.linalg.cholesky(a), jnp.linalg.cholesky(a, upper=True)), [POSITIVE]),
+    "not positive definite": (jnp.linalg.cholesky, [MATRICES]),
+    "triangles from the left": (
+        lambda a, b: (
+            triangular(a, b, left_side=True, lower=True),
+            triangular(a, b, left_side=True, lower=False, transpose_a=True, unit_diagonal=True),
+        ),
+        [POSITIVE, RIGHT],
+    ),
+    "triangles from the right": (
+        lambda a, b: triangular(a, b, left_side=False, lower=True, transpose_a=True),
+        [POSITIVE, random(2, 3, 4)],
+    ),
+    "qr": (lambda a: (*jnp.linalg.qr(a), *jnp.linalg.qr(a, mode="complete")), [RIGHT]),
+    "solutions": (lambda a, b: (jnp.linalg.solve(a, b), jnp.linalg.inv(a), jnp.linalg.det(a)), [POSITIVE, RIGHT]),
+    "eigenvalues": (rebuilt_eigen, [POSITIVE]),
+    "singular values": (rebuilt_singular, [RIGHT]),
+}
+"""Factors of matrices: calls of LAPACK where JAX lowers for a CPU, operations of StableHLO for others."""
+
 NETWORKS: dict[str, Case] = {
     "mlp": (mlp, [random(4, 16)]),
     "cnn": (cnn, [random(2, 16, 16, 3)]),

@@ -8,7 +8,8 @@ import pytest
 pytest.importorskip("jax")
 
 import jax
-from tests.frontends.jax.functions import CASES, Array
+from jax import export
+from tests.frontends.jax.functions import CASES, FACTORS, Array
 
 from weft.driver.checking.reference import run_graph
 from weft.frontends.dispatch import to_graph
@@ -23,17 +24,29 @@ def assert_equal(got: Array, wanted: Array) -> None:
     np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5 * largest)
 
 
-@pytest.mark.sampled(12)
-@pytest.mark.parametrize("name", CASES)
-def test_operation_equals_jax(name: str) -> None:
-    function, given = CASES[name]
-    jitted = jax.jit(function, keep_unused=True)
-    wanted = [np.asarray(v) for v in jax.tree.leaves(jitted(*given))]
-    graph = to_graph(jitted.lower(*given))
+def check(lowered: object, given: list[Array], wanted: list[Array]) -> None:
+    graph = to_graph(lowered)
     got = run_graph(graph, {v.name: a for v, a in zip(graph.inputs, given, strict=True)})
     assert len(got) == len(wanted)
     for y, w in zip(got, wanted, strict=True):
         assert_equal(y, w)
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("name", [*CASES, *FACTORS])
+def test_operation_equals_jax(name: str) -> None:
+    function, given = (CASES | FACTORS)[name]
+    jitted = jax.jit(function, keep_unused=True)
+    check(jitted.lower(*given), given, [np.asarray(v) for v in jax.tree.leaves(jitted(*given))])
+
+
+@pytest.mark.parametrize("name", ["cholesky", "triangles from the left", "triangles from the right"])
+def test_factors_by_operations_of_stablehlo(name: str) -> None:
+    """As they are lowered for other devices than a CPU."""
+    function, given = FACTORS[name]
+    jitted = jax.jit(function)
+    exported = export.export(jitted, platforms=["tpu"])(*given)
+    check(exported, given, [np.asarray(v) for v in jax.tree.leaves(jitted(*given))])
 
 
 def test_rows_of_a_scan_are_not_copied() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,10 @@ def test_messages(tmp_path: Path) -> None:
     path = save(tmp_path, chain(("Flatten", {}, ())), {})
     (tmp_path / "net-0000.params").write_bytes(sparse)
     assert "has a sparse array\n  hint: convert it: array.tostype('default')" in said(path)
+    sizes = bytearray(params({"w": np.zeros((0, 1, 1), np.float32)}))
+    sizes[44:60] = struct.pack("<qq", 1 << 40, 1 << 40)
+    (tmp_path / "net-0000.params").write_bytes(sizes)
+    assert said(path).endswith("net-0000.params is damaged\n  hint: download it again")
 
 
 MARKS = [b"-", b"99999", b"{", b"}", b"[", b"]", b'"', b"(", b"\xff", b"null", b"True", b"0", b"\0\0\0\0", b"1e999"]

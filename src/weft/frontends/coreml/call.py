@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from weft.frontends.coreml.values import ValueType
@@ -17,10 +18,18 @@ Block: TypeAlias = Callable[[Builder, Sequence[Operand]], list[Operand]]
 """Adds a block's operators, with values for its arguments, and returns its results."""
 
 
+@dataclass(eq=False)
+class State:
+    """A state of a program: its value at this place of the program, and the evaluator of the function that it belongs to."""
+
+    value: Operand
+    evaluator: PartialEvaluator
+
+
 class Call(Builder):
     """A call of an operation: a translation asks it for inputs by name, and adds Weft operators through it.
 
-    `given` are the inputs: tensors, texts, and lists of these; `types` those of the results; `blocks` those of branches
+    `given` are the inputs: tensors, texts, states, and lists of these; `types` those of the results; `blocks` those of branches
     and loops.
     """
 

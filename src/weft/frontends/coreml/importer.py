@@ -40,8 +40,7 @@ def from_coreml(model: Message, blobs: BlobFile, shapes: Shapes | None = None) -
     held = {m.text(1): m.text(2) for m in description.inner(_METADATA).messages(_USER_DEFINED)}
     graph.metadata = ModelMetadata(producer_name="coreml", custom_metadata_map=held)
     if model.has(PROGRAM):
-        import_program(model.inner(PROGRAM), graph, blobs, shapes)
-        return graph
+        return import_program(model.inner(PROGRAM), graph, blobs, shapes)
     for number in NETWORKS:
         if model.has(number):
             import_network(model.inner(number), description, graph, shapes)

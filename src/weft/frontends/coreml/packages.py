@@ -38,7 +38,7 @@ def package_at(path: Path) -> Package:
         described: Any = json.loads(manifest.read_bytes())
         root = described["itemInfoEntries"][described["rootModelIdentifier"]]["path"]
         model = (path / _DATA / root).resolve()
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ModelError(f"{manifest} is damaged", hint="save the package again with coremltools") from error
     if not model.is_relative_to(path.resolve()):
         raise ModelError(f"{manifest} names {root!r}, which is outside of the package", hint=AGAIN)

@@ -9,21 +9,21 @@ operation ::= results = type(inputs by name), with blocks for branches and loops
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from weft.frontends.coreml import ops
 from weft.frontends.coreml.blob_file import BlobFile
-from weft.frontends.coreml.call import AGAIN, Block, Call
+from weft.frontends.coreml.call import AGAIN, Block, Call, State
 from weft.frontends.coreml.registry import TABLE
-from weft.frontends.coreml.values import read_literal, type_of
+from weft.frontends.coreml.values import read_literal, state_of, type_of
 from weft.frontends.fitting import fitting
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
 from weft.frontends.protobuf_message import Message
 from weft.frontends.unsupported import unsupported_operators
 from weft.frontends.wire_format import Malformed
-from weft.graph import Graph
+from weft.graph import Graph, declare_states
 from weft.graph.builder import Builder, Operand, PartialEvaluator
 from weft.support.dtypes import DType
 from weft.support.errors import ModelError
@@ -37,8 +37,8 @@ CONST: Final = "const"
 MOST_OPERATIONS: Final = 200_000
 
 
-def import_program(program: Message, graph: Graph, blobs: BlobFile, shapes: Shapes | None) -> None:
-    """Imports a program into *graph*."""
+def import_program(program: Message, graph: Graph, blobs: BlobFile, shapes: Shapes | None) -> Graph:
+    """Returns *graph* with a program; its states are the graph's, of the same names."""
     functions = dict(program.entries(2))
     function = functions.get(MAIN) or (next(iter(functions.values())) if len(functions) == 1 else None)
     if function is None:
@@ -48,7 +48,7 @@ def import_program(program: Message, graph: Graph, blobs: BlobFile, shapes: Shap
     if block is None:
         raise ModelError("the program's function has no operations", hint=AGAIN)
     _check_operations(block)
-    _Importer(graph, blobs).run(function, block, shapes)
+    return _Importer(graph, blobs).run(function, block, shapes)
 
 
 def _check_operations(block: Message) -> None:
@@ -81,15 +81,28 @@ class _Importer:
         self.evaluator = PartialEvaluator(graph)
         self.imported = 0
 
-    def run(self, function: Message, block: Message, shapes: Shapes | None) -> None:
+    def run(self, function: Message, block: Message, shapes: Shapes | None) -> Graph:
         """Imports the function."""
         scope: ChainMap[str, Any] = ChainMap({})
         types = {m.text(1): _input_type(m) for m in function.messages(1)}
-        found = InputShapes(shapes or {}).resolve({n: shape for n, (shape, _) in types.items()}, self.graph)
-        for name, (_, dtype) in types.items():
-            scope[name] = self.graph.input(name, found[name], dtype)
+        found = InputShapes(shapes or {}).resolve({n: shape for n, (shape, _, _) in types.items()}, self.graph)
+        states: dict[str, State] = {}
+        for name, (_, dtype, is_state) in types.items():
+            value = self.graph.input(name, found[name], dtype)
+            if is_state:
+                states[name] = State(value, self.evaluator)
+            scope[name] = states.get(name, value)
         for name, y in zip(block.texts(2), self._block(block, self.evaluator, scope), strict=True):
             self.graph.output(self.evaluator.value(y), name)
+        return self._with_states(states)
+
+    def _with_states(self, states: Mapping[str, State]) -> Graph:
+        """Returns the graph with its states, of which a call leaves what they have at the end."""
+        left: dict[str, str] = {}
+        for name, state in states.items():
+            left[name] = self.graph.fresh_name(f"{name}_next")
+            self.graph.output(self.evaluator.value(state.value), left[name])
+        return declare_states(self.graph, left, {}) if left else self.graph
 
     def _block(self, block: Message, evaluator: PartialEvaluator, scope: ChainMap[str, Any]) -> list[Operand]:
         """Imports the operations of a block, and returns its results."""
@@ -167,12 +180,14 @@ def _read(scope: ChainMap[str, Any], name: str, source: str) -> Any:
     return scope[name]
 
 
-def _input_type(m: Message) -> tuple[tuple[int | None, ...], DType]:
-    found = type_of(m.inner(2))
+def _input_type(m: Message) -> tuple[tuple[int | None, ...], DType, bool]:
+    """Returns the shape and the elements of an input, and whether it is a state."""
+    state = state_of(m.inner(2))
+    found = state or type_of(m.inner(2))
     if found is None or found.dtype is None:
         raise ModelError(
-            "inputs other than tensors of numbers, states among them, are not supported",
+            "inputs other than tensors of numbers, and states of them, are not supported",
             where=f"input {m.text(1)}",
-            hint="convert the model without states",
+            hint="convert the model with tensors for inputs",
         )
-    return found.shape, found.dtype
+    return found.shape, found.dtype, state is not None

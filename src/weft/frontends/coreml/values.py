@@ -32,6 +32,7 @@ _PACKED: Final = {25: (4, True), 35: (4, False), 36: (2, False), 37: (1, False),
 """The bits of elements that are packed, and whether they have a sign."""
 
 _MOST_DIMENSIONS: Final = 32
+_STATE: Final = 5
 
 Literal: TypeAlias = "CompileTimeConstant | str | Sequence[Literal]"
 
@@ -63,6 +64,12 @@ def type_of(m: Message) -> ValueType | None:
     if len(sizes) > _MOST_DIMENSIONS or any(s is not None and s < 0 for s in sizes):
         raise Malformed
     return ValueType(tensor.integer(1), tuple(sizes))
+
+
+def state_of(m: Message) -> ValueType | None:
+    """Returns the type of the tensor that a state of a type `ValueType` holds; None for another type."""
+    state = m.message(_STATE)
+    return None if state is None else type_of(state.inner(1))
 
 
 def read_literal(m: Message, blobs: BlobFile, name: str = "") -> Literal:

@@ -28,6 +28,7 @@ _TYPES: Final = {
     12: ml_dtypes.bfloat16,
 }
 _MOST_DIMENSIONS: Final = 32
+_MOST_ELEMENTS: Final = 1 << 48
 
 
 class _Ends(Exception):
@@ -96,4 +97,8 @@ class _Reader:
         if type_ not in _TYPES:
             raise _Ends
         dtype: np.dtype[Any] = np.dtype(_TYPES[type_])
+        if (
+            math.prod(filter(None, shape)) > _MOST_ELEMENTS
+        ):  # beside a size of 0, others may be more than NumPy can count
+            raise _Ends
         return np.frombuffer(self.take(math.prod(shape) * dtype.itemsize), dtype).reshape(shape)

@@ -8,13 +8,9 @@ from typing import Any
 from weft.frontends.jax.call import AGAIN, Call
 from weft.frontends.jax.ops.window_indices import Windows, check, stacked, starts, tuples
 from weft.frontends.jax.registry import translates
-from weft.graph.builder import Builder, CompileTimeConstant, Operand
+from weft.graph.builder import CompileTimeConstant, Operand
+from weft.graph.composites.window_updates import clamped, write_window
 from weft.support.dtypes import i64
-
-
-def clamped(b: Builder, x: Operand, most: int) -> Operand:
-    """Returns integers kept between 0 and *most*."""
-    return b.add("minimum", b.add("maximum", x, b.scalar(0, x.dtype)), b.scalar(most, x.dtype))
 
 
 @translates("gather", "dynamic_gather")
@@ -95,27 +91,5 @@ def dynamic_update_slice(c: Call) -> Operand:
     x, update = c.operand(0), c.operand(1)
     places = c.operands[2:]
     _check_window(c, x, c.static(update), places)
-    return _written(c, x, update, [c.reshape(c.cast(p, i64), ()) for p in places], 0)
-
-
-def _written(c: Call, x: Operand, update: Operand, places: Sequence[Operand], d: int) -> Operand:
-    """Returns *x* with *update* written from dimension *d* on: of more than one, the window is read, and written in turn."""
-    sizes, extents = c.static(update), c.static(x)
-    while d < x.rank and sizes[d] == extents[d]:
-        d += 1
-    if d == x.rank:
-        return update
-    first = clamped(c, places[d], extents[d] - sizes[d])
-    if sizes[d + 1 :] != extents[d + 1 :]:
-        window = c.add("gather", x, c.add("add", c.add("range", start=0, size=sizes[d], step=1), first), axis=d)
-        update = _written(c, window, update, places, d + 1)
-    return _write(c, x, update, first, d)
-
-
-def _write(c: Call, x: Operand, update: Operand, first: Operand, d: int) -> Operand:
-    """Returns *x* with whole slices written along one dimension."""
-    if d:
-        begin = c.add("expand", c.reshape(first, [1]), shape=(x.shape[0],))
-        return c.add("write_at", x, update, begin, axis=d)
-    one = [c.reshape(v, [1, *v.shape]) for v in (x, update)]
-    return c.reshape(c.add("write_at", *one, c.reshape(first, [1]), axis=1), x.shape)
+    at = [c.reshape(c.cast(p, i64), ()) for p in places]
+    return write_window(c, x, update, at, c.static(update), c.static(x))

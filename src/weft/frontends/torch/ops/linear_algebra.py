@@ -11,8 +11,8 @@ from weft.frontends.torch.call import Call, common_shape
 from weft.frontends.torch.registry import translates
 from weft.graph.builder import Operand, Results
 from weft.graph.composites.numerics import linear_algebra as matrices
-from weft.ir import Const, Expr
-from weft.support.dtypes import bool_, i32, i64
+from weft.ir import Expr
+from weft.support.dtypes import i32, i64
 
 
 @translates("_linalg_det")
@@ -41,7 +41,7 @@ def lu_factor(c: Call) -> Results:
     """The factors in one, the rows exchanged, and the first column without a pivot."""
     _check_pivots(c)
     packed, rows = c.add_many("lu", c.tensor("A"))
-    return packed, _from_one(c, rows), _first_zero(c, packed)
+    return packed, _from_one(c, rows), matrices.first_zero(c, packed)
 
 
 @translates("linalg_lu")
@@ -94,7 +94,7 @@ def solve(c: Call) -> Results:
     else:
         made = matrices.turned(c, matrices.solved(c, factors, order, matrices.turned(c, right), transposed=True))
     shaped = c.reshape(made, made.shape[:-1]) if is_vector else made
-    return shaped, packed, _from_one(c, rows), _first_zero(c, packed)
+    return shaped, packed, _from_one(c, rows), matrices.first_zero(c, packed)
 
 
 @translates("linalg_inv_ex")
@@ -103,7 +103,7 @@ def inverse(c: Call) -> Results:
     a = c.tensor("A")
     packed, rows = c.add_many("lu", a)
     one = matrices.identity(c, a.shape[:-2], *matrices.sides(c, a), a.dtype)
-    return matrices.solved(c, packed, _order(c, rows, packed), one), _first_zero(c, packed)
+    return matrices.solved(c, packed, _order(c, rows, packed), one), matrices.first_zero(c, packed)
 
 
 @translates("linalg_solve_triangular")
@@ -241,17 +241,6 @@ def _order(c: Call, rows: Operand, packed: Operand) -> Operand:
     return c.add("exchanged_rows", rows, rows=matrices.sides(c, packed)[0])
 
 
-def _first_zero(c: Call, packed: Operand) -> Operand:
-    """Returns the number, from 1, of the first zero on the diagonals; 0 where there is none."""
-    d = matrices.diagonal(c, packed)
-    zero = c.cast(c.add("equal", d, c.scalar(0, d.dtype)), i32)
-    if isinstance(d.shape[-1], Const) and not d.shape[-1].value:
-        return c.add("full", shape=d.shape[:-1], value=0, dtype=i32)
-    first = c.cast(c.add("argmax", zero, axis=d.rank - 1, keepdims=False, last=False), i32)
-    found = c.cast(c.add("reduce_max", zero, axes=(d.rank - 1,), keepdims=False), bool_)
-    return c.add("where", found, _from_one(c, first), c.scalar(0, i32))
-
-
 def _unpacked(c: Call, packed: Operand, order: Operand) -> tuple[Operand, Operand, Operand]:
     """Returns P, L and U."""
     m, n = matrices.sides(c, packed)
@@ -270,12 +259,9 @@ def _with_batch(c: Call, x: Operand, lead: tuple[Expr, ...]) -> Operand:
 
 
 def _triangular(c: Call, a: Operand, b: Operand, upper: bool, unit: bool, *, left: bool) -> Operand:
-    if not left:
-        return matrices.turned(
-            c, _triangular(c, matrices.turned(c, a), matrices.turned(c, b), not upper, unit, left=True)
-        )
     lead = common_shape([a.shape[:-2], b.shape[:-2]])
-    return c.add("solve_triangular", _with_batch(c, a, lead), _with_batch(c, b, lead), upper=upper, unit=unit)
+    a, b = _with_batch(c, a, lead), _with_batch(c, b, lead)
+    return matrices.solved_by_triangle(c, a, b, upper=upper, unit=unit, left=left)
 
 
 def _cholesky(c: Call, *, upper: bool) -> tuple[Operand, Operand]:

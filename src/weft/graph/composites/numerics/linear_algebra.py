@@ -12,7 +12,7 @@ from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.builder.shape_arithmetic import total
 from weft.graph.composites.branches_and_loops import loop
 from weft.ir import Const, Expr
-from weft.support.dtypes import DType, i64
+from weft.support.dtypes import DType, bool_, i32, i64
 
 
 def turned(b: Builder, x: Operand) -> Operand:
@@ -57,6 +57,24 @@ def solved(b: Builder, packed: Operand, order: Operand, right: Operand, *, trans
     y = b.add("solve_triangular", factors, right, upper=False, unit=False)
     z = b.add("solve_triangular", factors, y, upper=True, unit=True)
     return rows_in_order(b, z, b.add("argsort", order, axis=order.rank - 1, descending=False))
+
+
+def solved_by_triangle(b: Builder, a: Operand, right: Operand, *, upper: bool, unit: bool, left: bool) -> Operand:
+    """Returns the X of which A X, or with *left* false X A, is *right*; of A one triangle counts."""
+    if left:
+        return b.add("solve_triangular", a, right, upper=upper, unit=unit)
+    return turned(b, b.add("solve_triangular", turned(b, a), turned(b, right), upper=not upper, unit=unit))
+
+
+def first_zero(b: Builder, packed: Operand) -> Operand:
+    """Returns the number, from 1, of the first zero on the diagonals; 0 where there is none."""
+    d = diagonal(b, packed)
+    zero = b.cast(b.add("equal", d, b.scalar(0, d.dtype)), i32)
+    if isinstance(d.shape[-1], Const) and not d.shape[-1].value:
+        return b.add("full", shape=d.shape[:-1], value=0, dtype=i32)
+    first = b.cast(b.add("argmax", zero, axis=d.rank - 1, keepdims=False, last=False), i32)
+    found = b.cast(b.add("reduce_max", zero, axes=(d.rank - 1,), keepdims=False), bool_)
+    return b.add("where", found, b.add("add", first, b.scalar(1, i32)), b.scalar(0, i32))
 
 
 def orthogonal(b: Builder, packed: Operand, tau: Operand, columns: int) -> Operand:
