@@ -194,7 +194,7 @@ class Model:
 
     def load_state(self, path: str | os.PathLike[str], **sizes: int) -> State:
         """Returns the state in a file that `State.save` wrote; raises `ArtifactError` for any other file."""
-        made = self.new_state(**sizes)
+        made = self.new_state(None, **sizes)
         made.restore(path)
         return made
 
