@@ -44,7 +44,7 @@ LOADING: list[tuple[dict[str, Any], str]] = [
     ({"threads": "2"}, f"threads is '2'\n  hint: {THREADS}"),
     ({"threads": 0}, f"threads is 0\n  hint: {THREADS}"),
     ({"copy": "yes"}, "copy is 'yes'\n  hint: use True or False"),
-    ({"verify": None}, "verify is None\n  hint: use True or False"),
+    ({"verify": 2}, "verify is 2\n  hint: use True or False"),
 ]
 
 RUNNING: list[tuple[tuple[Any, ...], str]] = [

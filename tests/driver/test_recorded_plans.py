@@ -153,9 +153,9 @@ def builds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
     made: list[object] = []
     real = weft.build
 
-    def build(model: object, *args: Any) -> Any:
+    def build(model: object, *args: Any, **named: Any) -> Any:
         made.append(model)
-        return real(model, *args)
+        return real(model, *args, **named)
 
     monkeypatch.setattr(build_module, "build", build)
     return made

@@ -79,7 +79,10 @@ def test_parameters_are_of_floats_and_keep_their_type() -> None:
         g.parameter(np.zeros(2, np.int64), "p")
     assert str(told.value) == "the parameter 'p' is of i64\n  hint: parameters are of floats"
     p = g.parameter(np.zeros(2, np.float32), "p")
-    with pytest.raises(ModelError, match=r"^the parameter 'p' is float32\[2\], and was given float32\[3\]$"):
+    with pytest.raises(
+        ModelError,
+        match=r"^the parameter 'p' is float32\[2\], and was given float32\[3\]\n  hint: give an array of its shape and type$",
+    ):
         p.bind(np.zeros(3, np.float32))
 
 

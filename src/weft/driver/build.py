@@ -22,8 +22,8 @@ from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.driver.export.artifact_notes import arena_bytes, hash_files, notes_of
 from weft.driver.host.entry import place_constants
 from weft.driver.host.entry_declarations import host_program
+from weft.driver.host.host_operators import check_host_operators
 from weft.driver.host.pack_constants import pack_constants
-from weft.driver.host_operators import check_host_operators
 from weft.driver.kernel import Kernel, KernelRequest, make_kernel
 from weft.driver.make_package import make_package
 from weft.driver.options import CompileOptions

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from weft.codegen import Code, Image, compile_program, link
 from weft.driver.device.device_package import device_package
-from weft.driver.host_operators import needed_features
+from weft.driver.host.host_operators import needed_features
 from weft.driver.kernel import Kernel
 from weft.driver.runnable import with_image
 from weft.driver.states import state_specs

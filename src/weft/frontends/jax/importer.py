@@ -60,7 +60,7 @@ def _check_operations(module: Module, main: Function) -> None:
         if key not in TABLE and key != RETURNS:
             missing.setdefault(_shown(o, key), []).append(_place(module, o))
     if missing:
-        hint = "write the function with others; decompositions of matrices and random bits are calls of JAX's own libraries"
+        hint = "write the function with others; random bits are calls of JAX's own libraries"
         raise unsupported_operators(dict(sorted(missing.items())), hint)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -53,33 +53,34 @@ class _Importer(NodeImporter):
     ) -> Captured:
         """Imports a whole graph."""
         places = [n for n in module.graph.nodes if n.op == "placeholder"]
-        tensors = {
-            k: n
-            for k, n in enumerate(places)
-            if isinstance(n.meta.get("val"), torch.Tensor) and k not in weights and k not in parameters
-        }
+        held = {*weights, *parameters}
+        tensors = {k: n for k, n in enumerate(places) if isinstance(n.meta.get("val"), torch.Tensor) and k not in held}
         declared = {n.name: [_declared(s) for s in n.meta["val"].shape] for n in tensors.values()}
         shapes = InputShapes({}).resolve(declared, self.graph)
         scope = Scope({places[k]: self.constant(t, places[k].name) for k, t in weights.items()})
-        changing = {
-            k: self.graph.parameter(elements_of(t, places[k].name), places[k].name) for k, t in parameters.items()
-        }
+        changing = {k: self._parameter(t, places[k].name) for k, t in parameters.items()}
         scope.update((places[k], p) for k, p in changing.items())
         for n in tensors.values():
             scope[n] = self.input(n.name, n.meta["val"], shapes[n.name])
-        arguments = list(tensors)
-        for k, n in enumerate(places):
-            if n not in scope and self._number(n, scope):
-                arguments.append(k)
-        arguments.sort(key=lambda k: [v.name for v in self.graph.inputs].index(places[k].name))
+        numbers = [k for k, n in enumerate(places) if n not in scope and self._number(n, scope)]
+        order = {v.name: k for k, v in enumerate(self.graph.inputs)}
+        arguments = sorted([*tensors, *numbers], key=lambda k: order[places[k].name])
+        results, passed = self._results(self.body(module, scope), places)
+        return Captured(self.graph, arguments, results, passed, self.seed is not None, changing)
+
+    def _results(self, made: Sequence[tuple[Any, Any]], places: Sequence[Node]) -> tuple[list[int], dict[int, int]]:
+        """Makes outputs of what a graph returns; returns the numbers of these, and of the arguments that are returned."""
         results, passed = list[int](), dict[int, int]()
-        for k, (node, made) in enumerate(self.body(module, scope)):
+        for k, (node, value) in enumerate(made):
             if node in places:
                 passed[k] = places.index(node)
-            elif made is not None:
-                self.output(made, str(node), node)
+            elif value is not None:
+                self.output(value, str(node), node)
                 results.append(k)
-        return Captured(self.graph, arguments, results, passed, self.seed is not None, changing)
+        return results, passed
+
+    def _parameter(self, tensor: torch.Tensor, name: str) -> Parameter:
+        return self.graph.parameter(elements_of(tensor, name), name)
 
     def _number(self, node: Node, scope: Scope) -> bool:
         """Gives a size its value, which the shape of a tensor tells; returns true if it had to become an input."""

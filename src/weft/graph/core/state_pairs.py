@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from weft.ir import ONE, Expr, Var
 
 if TYPE_CHECKING:
-    from weft.graph.core.graph import Graph, Value
+    from weft.graph.core.graph import Graph
+    from weft.graph.core.values import Value
 
 
 @dataclass(frozen=True)

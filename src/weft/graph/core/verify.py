@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from weft.graph.core.graph import Constant, Graph, Node, Value, infer
+from weft.graph.core.graph import Graph, Node, infer
 from weft.graph.core.type_text import type_text
+from weft.graph.core.values import Constant, Value
 from weft.ir import Var, free_vars
 from weft.support.errors import VerifyError
 

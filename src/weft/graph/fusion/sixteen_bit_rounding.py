@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from weft.graph.core.graph import Attributes, Node, Value
+from weft.graph.core.graph import Attributes, Node
+from weft.graph.core.values import Value
 from weft.ops import Operator, TensorType, commutes_with_rounding, rounds
 
 

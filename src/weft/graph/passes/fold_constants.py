@@ -13,8 +13,9 @@ from math import prod
 
 from weft.cost import LARGEST_FOLDED_GROWTH, SMALLEST_DEFERRED
 from weft.graph.core.evaluator import Evaluator
-from weft.graph.core.graph import Array, Constant, Deferred, Graph, Node, Value
+from weft.graph.core.graph import Graph, Node
 from weft.graph.core.symbols import symbols_in
+from weft.graph.core.values import Array, Constant, Deferred, Value
 from weft.graph.fusion.node_facts import is_rename
 from weft.graph.rewriting.rewriter import Inputs, Rule, rewrite_graph
 
@@ -29,14 +30,10 @@ def fold_constants(graph: Graph, evaluator: Evaluator, *, defer: bool = False) -
     graph.fold_budget.begin(c.nbytes for c in graph.constants())
 
     def fold(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
-        if node.operator.on_host or not all(v is None or isinstance(v, Constant) for v in inputs):
+        given = _operands(node, inputs)
+        if given is None:
             return None
-        given = [v if isinstance(v, Constant) else None for v in inputs]
-        if not _has_known_sizes(node) or _grows(node, given):
-            return None
-        if is_rename(node) and given[0] is not None:
-            return [given[0].reshaped(node.output.static_shape or (), node.output.name)]
-        if (view := _transposed(node, given[0] if given else None)) is not None:
+        if (view := _view(node, given[0] if given else None)) is not None:
             return [view]
         if not graph.fold_budget.take(_bytes(node)):
             return None
@@ -51,11 +48,22 @@ def fold_constants(graph: Graph, evaluator: Evaluator, *, defer: bool = False) -
     return rewrite_graph(graph, fold)
 
 
-def _transposed(node: Node, weight: Constant | None) -> Constant | None:
-    """Returns the transposition of a large weight as a view of its memory; None for any other call."""
+def _operands(node: Node, inputs: Inputs) -> list[Constant | None] | None:
+    """Returns the operands of a call that can be folded, None for those that are absent; None for any other call."""
+    if node.operator.on_host or not all(v is None or isinstance(v, Constant) for v in inputs):
+        return None
+    given = [v if isinstance(v, Constant) else None for v in inputs]
+    return given if _has_known_sizes(node) and not _grows(node, given) else None
+
+
+def _view(node: Node, weight: Constant | None) -> Constant | None:
+    """Returns what a call only moves, as a view of its memory: a reshape, or the transposition of a large weight."""
+    if weight is None:
+        return None
+    if is_rename(node):
+        return weight.reshaped(node.output.static_shape or (), node.output.name)
     if (
         node.op != "transpose"
-        or weight is None
         or isinstance(weight, Deferred)
         or not weight.is_fixed
         or weight.nbytes < LARGEST_FOLDED_GROWTH

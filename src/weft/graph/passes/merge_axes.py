@@ -12,7 +12,8 @@ from math import prod
 from typing import Any
 
 from weft.cost import MergeAxes, Planner, merge_plans, subject_of
-from weft.graph.core.graph import Graph, Node, Value
+from weft.graph.core.graph import Graph, Node
+from weft.graph.core.values import Value
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 
 

@@ -28,7 +28,8 @@ from weft.cost import (
     right_operand_plans,
     subject_of,
 )
-from weft.graph.core.graph import Constant, Deferred, Graph, Node, Value
+from weft.graph.core.graph import Graph, Node
+from weft.graph.core.values import Constant, Deferred, Value
 from weft.graph.fusion.node_facts import facts_of, is_rename
 from weft.graph.passes.narrowed_factors import NarrowedFactors
 from weft.graph.rewriting.call_patterns import is_known
@@ -77,8 +78,9 @@ class _Packing:
 
     def _is_kept(self, node: Node) -> bool:
         """Tells whether a product on a grid reads its right-hand matrix of floats as it is."""
-        if not self.planner.is_grid or not node.output.dtype.is_float:
-            return False
+        dtype = node.output.dtype
+        if not self.planner.is_grid or not dtype.is_float or (self.narrow is not None and not is_narrow(dtype)):
+            return False  # factors that are to be rounded are laid out anew
         if node not in self.kept:
             subject = subject_of(node.output.name)
             self.kept[node] = not self.planner.decide(subject, GridOperand, lambda _: grid_operand_plans()).panels

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.core.graph import Graph, Node
+from weft.graph.core.values import Constant, Value
 from weft.graph.regions.region_operators import captures_begin
 
 

@@ -17,7 +17,8 @@ from functools import cache
 from typing import Annotated
 
 from weft.cost import Layer, Planner, Winograd, subject_of, winograd_panel
-from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.core.graph import Graph, Node
+from weft.graph.core.values import Constant, Value
 from weft.graph.layout.winograd_error import (
     LARGEST_ERROR,
     normal_inputs,

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from math import inf, prod
 
 from weft.cost import Candidate, DilationPhases, Planner, dilation_plans, multiply_cycles, subject_of
-from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.core.graph import Graph, Node
+from weft.graph.core.values import Constant, Value
 from weft.graph.layout.winograd_plans import best_by_winograd, layer_of, part_of_whole
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32

@@ -8,7 +8,8 @@ y = conv2d(x, w[:, :, 1:6], pads=(4, 0, 4, 0), dilations=(2, 1))
 from __future__ import annotations
 
 from weft.graph.core.evaluator import Evaluator
-from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.core.graph import Graph, Node
+from weft.graph.core.values import Constant, Value
 from weft.graph.passes.fold_constants import rewrite_and_fold
 from weft.graph.rewriting.rewriter import Inputs
 

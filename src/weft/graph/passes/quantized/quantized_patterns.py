@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from weft.graph.core.graph import Deferred, Graph, Node, Value
+from weft.graph.core.graph import Graph, Node
+from weft.graph.core.values import Deferred, Value
 from weft.graph.rewriting.call_patterns import is_known
 from weft.ir import Const
 from weft.support.dtypes import DType, f32, i8, i32, u8
