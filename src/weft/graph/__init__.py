@@ -5,7 +5,7 @@ from weft.graph.core.evaluator import Evaluator, Fill
 from weft.graph.core.conditions import Guard, LateSize, Requirement
 from weft.graph.core.infer_types import UNFIT
 from weft.graph.core.graph import Attribute, Graph, Node
-from weft.graph.core.values import Array, Constant, Parameter, Value
+from weft.graph.core.graph_values import Array, Constant, Parameter, Value
 from weft.graph.core.printer import print_graph
 from weft.graph.core.saved_graph import graph_text, load_graph, save_graph
 from weft.graph.core.state_pairs import Growth, Pair, State, bound_lengths, state_pairs

@@ -9,7 +9,7 @@ from tests.graph.oracle import Oracle
 
 from weft.cost import LARGEST_FOLDED_GROWTH, SMALLEST_DEFERRED
 from weft.graph import Constant, Graph, eliminate_dead_code, print_graph
-from weft.graph.core.values import Deferred
+from weft.graph.core.graph_values import Deferred
 from weft.graph.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.rewriting.call_patterns import is_known

@@ -11,7 +11,7 @@ import numpy as np
 from weft.graph.builder.constants import CompileTimeConstant, sizes_array
 from weft.graph.builder.element_source import element_source
 from weft.graph.builder.partial_evaluator import Operand, PartialEvaluator
-from weft.graph.core.values import Value
+from weft.graph.core.graph_values import Value
 from weft.ir import Expr, ExprLike
 from weft.ops import MOST_DIMENSIONS, NotFoldable, normalize_axis
 from weft.support.dtypes import DType, f32, i64

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from weft.cost import LARGEST_FOLDED_GROWTH
+from weft.graph.core.graph_values import Array
 from weft.graph.core.type_text import attribute_text, type_text
-from weft.graph.core.values import Array
 from weft.ir import Expr, ExprLike, index
 from weft.ops import TensorType, settled
 from weft.support.dtypes import DType, from_numpy, i64, u8

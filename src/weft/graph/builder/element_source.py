@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from weft.graph.core.graph import Node
-from weft.graph.core.values import Constant, Value
+from weft.graph.core.graph_values import Constant, Value
 from weft.ir import Apply, Cast, Const, Expr, const, index, map_nodes, simplify, substitute
 from weft.ir import Node as IrNode
 from weft.te import Compute, Read, Tensor, reads_of

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.graph.core.graph import Graph, freeze_attributes
+from weft.graph.core.graph_values import Value
 from weft.graph.core.type_text import dim_text
-from weft.graph.core.values import Value
 from weft.ir import Expr, Var, eq, free_vars, post_order
 from weft.ops import OPERATORS, possibly_equal_sizes
 from weft.support.errors import ModelError, WeftError

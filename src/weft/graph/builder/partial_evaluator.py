@@ -14,7 +14,7 @@ import numpy as np
 from weft.graph.builder.constants import CompileTimeConstant, is_packable, packed_bytes, sizes_array
 from weft.graph.builder.equal_sizes import add_tied
 from weft.graph.core.graph import Graph
-from weft.graph.core.values import Array, Value
+from weft.graph.core.graph_values import Array, Value
 from weft.ir import Const, Var
 from weft.ops import LARGEST_FOLD, OPERATORS, Fold, NotFoldable, bounds_of_existing, least_sizes
 from weft.support.dtypes import DType, i64

@@ -19,7 +19,7 @@ from weft.graph.builder.constants import CompileTimeConstant
 from weft.graph.builder.partial_evaluator import Operand, PartialEvaluator
 from weft.graph.core.conditions import LateSize
 from weft.graph.core.graph import Attribute, Graph, Node, infer
-from weft.graph.core.values import Value
+from weft.graph.core.graph_values import Value
 from weft.graph.regions.closing import captured, closed
 from weft.graph.regions.region_operators import IF, LOOP, RegionOperator
 from weft.ir import INDEX, ONE, Expr, Var, as_expr, free_vars

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from weft.ir import Expr, Var
 
 if TYPE_CHECKING:
-    from weft.graph.core.values import Value
+    from weft.graph.core.graph_values import Value
 
 
 @dataclass(frozen=True)

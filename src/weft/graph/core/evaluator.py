@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from weft.graph.core.values import Array
+from weft.graph.core.graph_values import Array
 from weft.ops import Operator, TensorType
 
 Fill: TypeAlias = Callable[[Sequence[Array | None], Sequence[Array]], None]

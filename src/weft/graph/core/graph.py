@@ -21,9 +21,9 @@ import numpy as np
 from weft.graph.core.conditions import Guard, LateSize, Requirement
 from weft.graph.core.dimension import Dimension, bounded_dimension
 from weft.graph.core.fold_budget import FoldBudget
+from weft.graph.core.graph_values import Array, Constant, Parameter, Value
 from weft.graph.core.infer_types import UNFIT, infer_types
 from weft.graph.core.state_pairs import State
-from weft.graph.core.values import Array, Constant, Parameter, Value
 from weft.ir import INDEX, Expr, ExprLike, Var, as_expr
 from weft.ops import OPERATORS, Operator, TensorType, check_bytes
 from weft.runtime.metadata import ModelMetadata

@@ -13,9 +13,9 @@ import numpy as np
 from weft.graph.core.conditions import Guard, LateSize
 from weft.graph.core.dimension import Dimension
 from weft.graph.core.graph import Graph, Node
+from weft.graph.core.graph_values import Constant, Parameter, Value
 from weft.graph.core.state_pairs import Pair, state_pairs
 from weft.graph.core.type_text import attribute_text, dim_text, type_text
-from weft.graph.core.values import Constant, Parameter, Value
 from weft.support.text import printable_line
 
 SHORTEST_ARRAY = 8

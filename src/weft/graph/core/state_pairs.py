@@ -20,7 +20,7 @@ from weft.ir import ONE, Expr, Var
 
 if TYPE_CHECKING:
     from weft.graph.core.graph import Graph
-    from weft.graph.core.values import Value
+    from weft.graph.core.graph_values import Value
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from weft.graph.core.graph import Graph, Node, infer
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.core.type_text import type_text
-from weft.graph.core.values import Constant, Value
 from weft.ir import Var, free_vars
 from weft.support.errors import VerifyError
 

@@ -7,7 +7,7 @@ algorithm", 2001): a node's post-dominator is the lowest common ancestor of its 
 from __future__ import annotations
 
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Value
+from weft.graph.core.graph_values import Value
 
 
 def post_dominators(graph: Graph, users: dict[Value, list[Node]]) -> dict[Node, Node | None]:

@@ -15,8 +15,8 @@ from typing import Final
 
 from weft.cost import LARGEST_GROUP, Planner, Recompute, recomputation_plans, subject_of
 from weft.graph.core.graph import Graph, Node
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.core.symbols import variables_of
-from weft.graph.core.values import Constant, Value
 from weft.graph.fusion.dominators import between, post_dominators
 from weft.graph.fusion.groups import Alias, FusedGraph, Group
 from weft.graph.fusion.node_facts import facts_of, is_rename, view_offset

@@ -8,9 +8,9 @@ from functools import cached_property
 
 from weft.graph.core.conditions import LateSize
 from weft.graph.core.graph import Attribute, Graph, Node, infer
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.core.symbols import symbols_in, variables_of
 from weft.graph.core.type_text import attribute_text, type_text
-from weft.graph.core.values import Constant, Value
 from weft.ir import ZERO, Expr, Var, const, free_vars, simplify, substitute
 from weft.ops import TensorType
 from weft.support.errors import WeftError

@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import prod
 
 from weft.graph.core.graph import Attributes, Node
-from weft.graph.core.values import Value
+from weft.graph.core.graph_values import Value
 from weft.ir import ONE, ZERO, Add, Apply, Const, Mul, Select, Sub, Var, post_order
 from weft.ir import Node as IrNode
 from weft.ops import Operator, TensorType

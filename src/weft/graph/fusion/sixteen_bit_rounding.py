@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from weft.graph.core.graph import Attributes, Node
-from weft.graph.core.values import Value
+from weft.graph.core.graph_values import Value
 from weft.ops import Operator, TensorType, commutes_with_rounding, rounds
 
 

@@ -36,7 +36,7 @@ from weft.cost import (
     unfused_cycles,
 )
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Constant, Value
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.fusion.node_facts import is_plain_map
 from weft.graph.layout.channel_blocks import fills_up, is_pointwise
 from weft.graph.layout.pbqp import Costs, Edge, pick_cheapest, solve

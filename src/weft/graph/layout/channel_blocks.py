@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from weft.graph.core.graph import Node
-from weft.graph.core.values import Constant, Value
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.fusion.node_facts import keeps_finite
 
 IN_BLOCKS: Final = "_blocked"

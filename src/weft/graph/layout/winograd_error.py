@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from weft.graph.core.values import Array, Constant
+from weft.graph.core.graph_values import Array, Constant
 from weft.ops import matrices
 
 LARGEST_ERROR = 2e-5

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 
 from weft.cost import PLACEMENT_EXCHANGES, PLACEMENT_IMPROVEMENTS, PLACEMENT_PAIRS
-from weft.graph.core.values import Value
+from weft.graph.core.graph_values import Value
 from weft.ir import Expr
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from weft.graph.core.graph_values import Value
 from weft.graph.core.type_text import dim_text
-from weft.graph.core.values import Value
 from weft.ir import ONE, Const, Expr, Mul
 from weft.support.alignment import ALIGNMENT
 

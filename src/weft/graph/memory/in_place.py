@@ -5,8 +5,8 @@ y = relu(x)     with x read nowhere else: y is in the memory of x
 
 from __future__ import annotations
 
+from weft.graph.core.graph_values import Value
 from weft.graph.core.state_pairs import state_pairs, updated_in_place
-from weft.graph.core.values import Value
 from weft.graph.fusion.groups import FusedGraph, Group
 from weft.graph.fusion.node_facts import facts_of
 from weft.graph.memory.buffer_size import buffer_size

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.cost import ORDER_BEAMS, ORDER_STEPS
-from weft.graph.core.values import Value
+from weft.graph.core.graph_values import Value
 from weft.graph.fusion.groups import FusedGraph, Group
 from weft.graph.memory.buffer_size import buffer_size
 from weft.graph.memory.in_place import can_take_over, outside

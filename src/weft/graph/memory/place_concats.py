@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.graph.core.graph import Node
-from weft.graph.core.values import Value
+from weft.graph.core.graph_values import Value
 from weft.graph.fusion.groups import Alias, FusedGraph, Group
 from weft.graph.memory.in_place import outside
 from weft.ops import OPERATORS

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from weft.graph.core.graph_values import Value
 from weft.graph.core.state_pairs import state_pairs, updated_in_place
 from weft.graph.core.type_text import dim_text, type_text
-from weft.graph.core.values import Value
 from weft.graph.fusion.groups import FusedGraph, Group
 from weft.graph.memory.best_fit import Lifetime, most_live, place
 from weft.graph.memory.buffer_size import buffer_size

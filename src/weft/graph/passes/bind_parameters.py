@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Parameter, Value
+from weft.graph.core.graph_values import Parameter, Value
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 
 

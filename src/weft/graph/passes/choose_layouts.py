@@ -22,7 +22,7 @@ from weft.cost import (
     subject_of,
 )
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Constant, Value
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.fusion.node_facts import is_plain_map
 from weft.graph.layout.assign_layouts import nodes_in_blocks
 from weft.graph.layout.channel_blocks import fills_up, name_in_blocks

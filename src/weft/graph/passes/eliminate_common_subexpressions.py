@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from weft.cost import LARGEST_COMPARED_CONSTANT
 from weft.graph.core.graph import Graph, Node
+from weft.graph.core.graph_values import Constant, Deferred, Parameter, Value
 from weft.graph.core.type_text import attribute_text
-from weft.graph.core.values import Constant, Deferred, Parameter, Value
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Value
+from weft.graph.core.graph_values import Value
 from weft.graph.fusion.node_facts import is_plain_map
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, ZERO

@@ -14,8 +14,8 @@ from math import prod
 from weft.cost import LARGEST_FOLDED_GROWTH, SMALLEST_DEFERRED
 from weft.graph.core.evaluator import Evaluator
 from weft.graph.core.graph import Graph, Node
+from weft.graph.core.graph_values import Array, Constant, Deferred, Value
 from weft.graph.core.symbols import symbols_in
-from weft.graph.core.values import Array, Constant, Deferred, Value
 from weft.graph.fusion.node_facts import is_rename
 from weft.graph.rewriting.rewriter import Inputs, Rule, rewrite_graph
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from weft.cost import SCALED_PIECE
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Array, Constant, Deferred, Value
+from weft.graph.core.graph_values import Array, Constant, Deferred, Value
 from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import Add, Binary, Const, Div, Mul, Sub, as_expr

@@ -19,8 +19,8 @@ import numpy as np
 from weft.cost import MANY_INDICES
 from weft.graph.core.conditions import Guard
 from weft.graph.core.graph import Graph, Node
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.core.type_text import dim_text
-from weft.graph.core.values import Constant, Value
 from weft.graph.fusion.node_facts import facts_of
 from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.known_ranges import known_range

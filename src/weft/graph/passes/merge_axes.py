@@ -13,7 +13,7 @@ from typing import Any
 
 from weft.cost import MergeAxes, Planner, merge_plans, subject_of
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Value
+from weft.graph.core.graph_values import Value
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 
 

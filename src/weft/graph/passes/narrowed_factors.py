@@ -20,7 +20,7 @@ from weft.cost import (
     subject_of,
 )
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Constant, Value
+from weft.graph.core.graph_values import Constant, Value
 from weft.ir import ONE, Const
 from weft.support.dtypes import bf16, f32
 from weft.targets.instructions import group_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Value
+from weft.graph.core.graph_values import Value
 from weft.graph.regions.closing import with_regions, without_constants
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 

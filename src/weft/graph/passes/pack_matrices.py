@@ -29,7 +29,7 @@ from weft.cost import (
     subject_of,
 )
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Constant, Deferred, Value
+from weft.graph.core.graph_values import Constant, Deferred, Value
 from weft.graph.fusion.node_facts import facts_of, is_rename
 from weft.graph.passes.narrowed_factors import NarrowedFactors
 from weft.graph.rewriting.call_patterns import is_known

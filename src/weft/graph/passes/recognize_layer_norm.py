@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Value
+from weft.graph.core.graph_values import Value
 from weft.graph.rewriting.call_patterns import Pattern, is_known, match, match_any
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 

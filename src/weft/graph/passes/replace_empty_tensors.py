@@ -6,7 +6,7 @@ y = conv2d(x[0, 3, 8, 8], w); z = concat(reduce_sum(y), b)     becomes     y = f
 from __future__ import annotations
 
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Value
+from weft.graph.core.graph_values import Value
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ZERO
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from weft.cost import LARGEST_POWER
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Constant, Deferred, Value
+from weft.graph.core.graph_values import Constant, Deferred, Value
 from weft.graph.fusion.node_facts import is_plain_map, is_rename, keeps_order
 from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, Rule, rewrite_graph

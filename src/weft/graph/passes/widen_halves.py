@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from weft.graph.core.evaluator import Evaluator
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Constant, Value
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.passes.fold_constants import rewrite_and_fold
 from weft.graph.rewriting.rewriter import Inputs
 from weft.support.dtypes import f32

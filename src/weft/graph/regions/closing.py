@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Constant, Value
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.regions.region_operators import captures_begin
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TypeAlias, TypeGuard
 
-from weft.graph.core.values import Constant, Value
+from weft.graph.core.graph_values import Constant, Value
 
 Pattern: TypeAlias = str | tuple["Pattern", ...]
 

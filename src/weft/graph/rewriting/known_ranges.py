@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.cost import RANGE_DEPTH
 from weft.graph.core.graph import Node
-from weft.graph.core.values import Constant, Value
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.fusion.node_facts import facts_of
 from weft.ir import ZERO, Const, Expr, index
 from weft.ops import Limits, product

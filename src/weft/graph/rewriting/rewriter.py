@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from weft.graph.core.graph import Graph, Node
+from weft.graph.core.graph_values import Value
 from weft.graph.core.symbols import sizes_of, variables_of
-from weft.graph.core.values import Value
 
 Inputs: TypeAlias = tuple[Value | None, ...]
 Rule: TypeAlias = Callable[[Graph, Node, Inputs], Sequence[Value] | None]

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from weft.graph.core.conditions import Guard, Requirement
 from weft.graph.core.graph import Attribute, Graph, Node, infer
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.core.symbols import sizes_of
-from weft.graph.core.values import Constant, Value
 from weft.graph.regions.region_operators import REGION_OPERATORS
 from weft.ir import Expr, Var, substitute
 from weft.ops import TensorType, simplify_size

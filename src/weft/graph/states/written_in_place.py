@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from weft.graph.core.graph_values import Value
 from weft.graph.core.state_pairs import Pair, state_pairs, updated_in_place
-from weft.graph.core.values import Value
 from weft.graph.fusion.groups import FusedGraph
 from weft.graph.memory.in_place import can_take_over, last_reads
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from weft.cost import Layer, Planner, Winograd, subject_of, winograd_panel
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Array, Constant, Value
+from weft.graph.core.graph_values import Array, Constant, Value
 from weft.graph.layout.winograd_error import LARGEST_ERROR, SAMPLES, sampled_error, typical_elements
 from weft.graph.layout.winograd_plans import winograd_plans
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph

@@ -18,7 +18,7 @@ from typing import Annotated
 
 from weft.cost import Layer, Planner, Winograd, subject_of, winograd_panel
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Constant, Value
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.layout.winograd_error import (
     LARGEST_ERROR,
     normal_inputs,

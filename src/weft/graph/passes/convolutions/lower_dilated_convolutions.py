@@ -16,7 +16,7 @@ from math import inf, prod
 
 from weft.cost import Candidate, DilationPhases, Planner, dilation_plans, multiply_cycles, subject_of
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Constant, Value
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.layout.winograd_plans import best_by_winograd, layer_of, part_of_whole
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32

@@ -10,7 +10,7 @@ group is an element-wise product.
 from __future__ import annotations
 
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Constant, Value
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.layout.channel_blocks import is_pointwise
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE

@@ -17,7 +17,7 @@ from math import prod
 from weft.cost import FALLBACK_SIZE, Candidate, Planner, TransposedPhases, subject_of, transposed_plans
 from weft.graph.core.evaluator import Evaluator
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Constant, Value
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.passes.fold_constants import rewrite_and_fold
 from weft.graph.rewriting.rewriter import Inputs
 from weft.ir import ONE, Const, Expr, as_expr

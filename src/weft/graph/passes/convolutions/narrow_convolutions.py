@@ -15,7 +15,7 @@ from math import prod
 
 from weft.cost import NARROW_BLOCK, FloatConvolution, NarrowFactors, Planner, narrow_convolution_plans, subject_of
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Constant, Value
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.passes.quantized.quantized_patterns import operand_of
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from weft.graph.core.evaluator import Evaluator
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Constant, Value
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.passes.fold_constants import rewrite_and_fold
 from weft.graph.rewriting.rewriter import Inputs
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from weft.cost import GroupedOperands, Planner, grouped_plans, subject_of
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Constant, Value
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.passes.quantized.fold_dequantization import MOST_EXACT, may_sum
 from weft.graph.passes.quantized.quantized_patterns import Centred, call_of, centred, known, operand_of
 from weft.graph.rewriting.call_patterns import is_known

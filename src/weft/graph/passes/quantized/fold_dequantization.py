@@ -18,7 +18,7 @@ import numpy as np
 
 from weft.cost import WHOLE_STEPS
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Value
+from weft.graph.core.graph_values import Value
 from weft.graph.passes.quantized.quantized_patterns import (
     Dequantized,
     call_of,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.graph.core.graph import Node
-from weft.graph.core.values import Array, Constant, Value
+from weft.graph.core.graph_values import Array, Constant, Value
 from weft.graph.passes.quantized.quantized_patterns import BYTES, call_of, operand_of
 from weft.graph.rewriting.call_patterns import is_known
 from weft.support.dtypes import DType, f32, u8

@@ -10,7 +10,7 @@ from functools import partial
 
 from weft.cost import Panel, Planner, TakenApart, low_bit_panel_plans, subject_of, taken_apart_plans
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Constant, Value
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.passes.quantized.quantized_patterns import product_rows
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32

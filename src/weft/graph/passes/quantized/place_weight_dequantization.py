@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from weft.cost import NarrowWeight, Planner, narrow_weight_plans, subject_of
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Value
+from weft.graph.core.graph_values import Value
 from weft.graph.passes.quantized.low_bit_weights import Factors, LowBitWeight, low_bit_weight, weight_factors
 from weft.graph.passes.quantized.quantized_patterns import Dequantized, dequantized, product_rows
 from weft.graph.rewriting.call_patterns import is_known

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.values import Deferred, Value
+from weft.graph.core.graph_values import Deferred, Value
 from weft.graph.rewriting.call_patterns import is_known
 from weft.ir import Const
 from weft.support.dtypes import DType, f32, i8, i32, u8

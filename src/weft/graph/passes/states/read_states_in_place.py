@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from weft.graph.core.graph import Graph, Node
+from weft.graph.core.graph_values import Value
 from weft.graph.core.state_pairs import state_pairs
-from weft.graph.core.values import Value
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ZERO
 

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weft.graph.core.graph import Graph, Node
+from weft.graph.core.graph_values import Value
 from weft.graph.core.state_pairs import state_pairs
-from weft.graph.core.values import Value
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import Const
 
