@@ -19,9 +19,6 @@ from tests.records.entries import HERE, MATMUL, measured, record
 from weft.records import Store
 from weft.support.errors import RecordsError
 
-pytestmark = pytest.mark.filterwarnings(r"ignore:os\.fork\(\) was called:RuntimeWarning")
-"""JAX, which another test may have imported, warns of threads that a child lacks; these children only use SQLite."""
-
 WRITE = """
 import sys
 from weft.records import Measurement, Store
