@@ -61,7 +61,8 @@ def names() -> dict[str, object]:
 def test_speed_is_judged_by_the_wall() -> None:
     """Processor time alone would be the best that there is where the second thread never runs."""
     _, judged = measuring()
-    numbers = {"median": lambda x: x[0], "cores": [2.0], "least": {1: 1.0, 2: 1.0}}
+    numbers = {"median": lambda x: x[0], "cores": [2.0], "pairs": [1.0], "least": {1: 1.0, 2: 1.0}}
     exec(judged.text, {**numbers, "best": {1: 1.0, 2: 0.5}})
     with pytest.raises(AssertionError):
         exec(judged.text, {**numbers, "best": {1: 1.0, 2: 1.0}})
+    exec(judged.text, {**numbers, "best": {1: 1.0, 2: 1.0}, "pairs": [1.2]})  # there were no two cores of their own
