@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import random
 import resource
-import signal
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tests.frontends.fuzz.files import Files
 from tests.frontends.fuzz.formats import FORMATS
+from tests.support.time_limit import TooSlow, limited
 
 from weft.driver.evaluate import NativeEvaluator
 from weft.frontends import to_graph
@@ -49,10 +47,6 @@ class Outcome:
     def __str__(self) -> str:
         told = [f"{self.count} inputs: {self.imported} imported, {len(self.failures)} fail, the others are refused"]
         return "\n".join([*told, *self.failures])
-
-
-class TooSlow(BaseException):
-    """An input took longer than `SECONDS`."""
 
 
 def limit_memory() -> None:
@@ -91,26 +85,12 @@ def run_input(name: str, seed: int, number: int, passes: bool = False) -> Outcom
         model = files.write(Path(folder))
         start = time.process_time()
         try:
-            with _stopped_after(SECONDS):
+            with limited(SECONDS):
                 return Outcome(1, through(model, files.shapes, passes))
         except TooSlow:
             return Outcome(1, 0, (f"{told}: {time.process_time() - start:.0f} seconds",))
         except Exception as error:
             return Outcome(1, 0, (f"{told}: {type(error).__name__}: {str(error)[:200]}",))
-
-
-@contextmanager
-def _stopped_after(seconds: float) -> Iterator[None]:
-    def late(*_: Any) -> None:
-        raise TooSlow
-
-    before = signal.signal(signal.SIGVTALRM, late)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
 
 
 def through(model: Path, shapes: Shapes | None, passes: bool) -> int:

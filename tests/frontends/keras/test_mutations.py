@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("h5py")
 
+from tests.frontends.fuzz.json_values import places
 from tests.frontends.keras.saved import FOLDER, parts_of
 
 from weft.frontends.dispatch import to_graph
@@ -19,19 +20,6 @@ from weft.support.errors import WeftError
 
 NAMES = sorted(p.name for p in FOLDER.iterdir() if p.suffix == ".keras")
 VALUES: list[Any] = [None, True, -1, 0, 3, 2**40, 0.5, "", "x", [], {}, [1, 2], [[0, 1]], {"class_name": "Dense"}]
-
-
-def places(value: Any) -> list[tuple[Any, Any]]:
-    """Returns every container in JSON with each of its keys."""
-    found: list[tuple[Any, Any]] = []
-    waiting = [value]
-    while waiting:
-        here = waiting.pop()
-        if isinstance(here, dict | list):
-            keys = list(here) if isinstance(here, dict) else list(range(len(here)))
-            found += [(here, k) for k in keys]
-            waiting += [here[k] for k in keys]
-    return found
 
 
 def damaged_config(rng: random.Random) -> bytes:

@@ -14,19 +14,18 @@ import argparse
 import fnmatch
 import itertools
 import json
-import signal
 import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import ml_dtypes
 import numpy as np
 import torch
+from tests.support.time_limit import TooSlow, limited
 from torch.utils import _pytree as pytree
 
 import weft
@@ -62,22 +61,6 @@ class OfTensors(torch.nn.Module):  # type: ignore[misc]
         leaves = [next(given) if isinstance(v, torch.Tensor) else v for v in self.leaves]
         args, kwargs = pytree.tree_unflatten(leaves, self.spec)
         return [t for t in pytree.tree_leaves(self.function(*args, **kwargs)) if isinstance(t, torch.Tensor)]
-
-
-@contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """Raises `TimeoutError` after *seconds* of processor time."""
-
-    def stop(*_: object) -> None:
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 def elements(t: torch.Tensor) -> np.ndarray[Any, Any]:
@@ -149,7 +132,7 @@ def tried(name: str, function: Callable[..., Any], arguments: Any) -> Verdict:
             made = model.run([*[elements(t) for t in module.tensors], *seeds])
     except weft.WeftError as error:
         return Verdict("refused", str(error))
-    except TimeoutError:
+    except TooSlow:
         return Verdict("slow", f"more than {SECONDS} s")
     except Exception as error:
         return Verdict("crashed", f"{type(error).__name__}: {error}"[:400])

@@ -9,7 +9,6 @@ import numpy as np
 
 from weft.runtime import load
 from weft.support.errors import InputError
-from weft.tune.measure.jobs import Limits
 from weft.tune.measure.turns import TurnTimer
 
 Array = np.ndarray[Any, Any]
@@ -38,9 +37,6 @@ class DeviceKernel:
 
 class DeviceTimer(TurnTimer[DeviceKernel]):
     """Times kernels of a device within *limits*, by the device's clock."""
-
-    def __init__(self, limits: Limits) -> None:
-        super().__init__(limits)
 
     def first(self, call: DeviceKernel) -> float:
         """Calls a kernel; returns the seconds that a call takes once the driver has seen it."""
