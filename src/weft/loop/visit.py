@@ -185,6 +185,8 @@ def _of_alloc(n: Alloc, mapping: Mapping[Buffer, Buffer]) -> Node | None:
 
 
 def _of_view(n: View, mapping: Mapping[Buffer, Buffer]) -> Node | None:
+    if n.buffer not in mapping and n.source not in mapping:
+        return None
     return View(mapping.get(n.buffer, n.buffer), mapping.get(n.source, n.source), n.offset, n.body)
 
 

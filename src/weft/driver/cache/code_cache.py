@@ -90,13 +90,11 @@ class Cache:
 
         One that is larger than all of the cache may be is not kept.
         """
-        constants = package.constants
-        if not isinstance(constants, LazyConstants):
-            self._write(self.path("model", key), partial(fill_artifact, package))
-        elif constants.nbytes < self.limit:
-            self._write(self.path("model", key), partial(fill_artifact, package))
-            return self.package(key) or package
-        return package
+        lazy = package.constants if isinstance(package.constants, LazyConstants) else None
+        if lazy is not None and lazy.nbytes >= self.limit:
+            return package
+        self._write(self.path("model", key), partial(fill_artifact, package))
+        return package if lazy is None else self.package(key) or package
 
     def claim(self, kind: str, key: str, waiting: Callable[[], object] | None = None) -> Claim:
         """Returns the right to make an entry, once no other thread or process is at it.
