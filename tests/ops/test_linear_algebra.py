@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import weft
 from weft.driver.checking.reference import run_operator
+from weft.graph import Graph
+from weft.support.dtypes import f32
 from weft.support.errors import ModelError
 
 Array = np.ndarray[Any, Any]
@@ -39,6 +42,19 @@ def test_a_column_without_a_pivot() -> None:
 
 def test_det() -> None:
     close(run_operator("det", [SQUARE])[0], np.linalg.det(SQUARE))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+@pytest.mark.parametrize("op", ["lu", "det", "cholesky", "householder_qr", "jacobi_eigen"])
+def test_compiled_code_for_small_matrices(op: str, n: int) -> None:
+    """Loops over the columns that are left, of which there may always be fewer than a vector has."""
+    x = np.random.default_rng(n).standard_normal((2, n, n)).astype(np.float32)
+    graph = Graph()
+    for k, v in enumerate(graph.add_many(op, [graph.input("x", x.shape, f32)])):
+        graph.output(v, f"y{k}")
+    definite = x @ x.swapaxes(1, 2) + np.eye(n, dtype=np.float32)
+    for made, wanted in zip(weft.compile(graph, threads=1).run([definite]), run_operator(op, [definite]), strict=True):
+        np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_cholesky() -> None:

@@ -30,6 +30,7 @@ from weft.ir import (
     free_vars,
     index,
     nodes_with,
+    prove,
     reads_memory,
     substitute,
 )
@@ -113,6 +114,8 @@ def _pieces(loop: For, lanes: int, bounds: Bounds, *, masks: bool) -> Stmt:
     if lanes == 1:
         raise NotVectorizable
     if not isinstance(loop.extent, Const):
+        if prove(loop.extent < lanes, bounds):
+            raise NotVectorizable
         whole, left = loop.extent // lanes, Var(loop.var.name)
         body = substitute(rename_fresh(loop.body), {loop.var: loop.begin + whole * lanes + left})
         return seq(_run(loop, loop.body, whole, lanes, bounds), for_(left, loop.extent % lanes, body))
