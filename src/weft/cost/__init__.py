@@ -44,6 +44,7 @@ from weft.cost.graph.packing import (
 )
 from weft.cost.rules.padding import SkipPadding, padding_plans
 from weft.cost.rules.parallel import MANY_INDICES, Parallel, enough_tasks, parallel_plans
+from weft.cost.graph.tables import Tabulate, table_plans
 from weft.cost.graph.phases import DilationPhases, TransposedPhases, dilation_plans, transposed_plans
 from weft.cost.plans.answering import Address, Answering, addressed
 from weft.cost.plans.costs import ESTIMATED, CostSource
@@ -108,7 +109,7 @@ __all__ = [
     "OnePass", "Order", "OrderProblem", "OuterOrder", "PadInput", "Panel", "Parallel", "Plan", "Planner", "Prefetch",
     "PrefetchSteps", "Question", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile", "RightOperand", "RoundedFactors",
     "RowBlock", "Rule",
-    "SharePatches", "SharedTile", "SketchProblem", "SkipPadding", "Slide", "SolveJointly", "Step", "StreamProblem",
+    "SharePatches", "SharedTile", "SketchProblem", "SkipPadding", "Slide", "SolveJointly", "Step", "StreamProblem", "Tabulate",
     "TakenApart", "ThreadBlock", "Tile", "TileProblem", "Tiling", "PartExtent",
     "TiledProduct", "TransposedPhases", "WindowProblem", "WindowTile",
     "Winograd", "WriteOut", "accumulator_plans", "addressed", "block_reduction_plans", "blocked_cycles", "border_plans",
@@ -125,7 +126,8 @@ __all__ = [
     "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of", "rearrangement_plans", "recomputation_plans",
     "reduce_order_plans", "reduce_tile_plans", "register_tile_plans", "right_operand_plans",
     "rounded_factor_plans", "row_block_plans", "rule_plans",
-    "shared_tile_plans", "size_of", "step_along", "subject_of", "taken_apart_plans", "thread_block_plans", "tile_cycles",
+    "shared_tile_plans", "size_of", "step_along", "subject_of", "table_plans", "taken_apart_plans", "thread_block_plans",
+    "tile_cycles",
     "tile_plans", "tiles_held", "transposed_plans", "unfused_cycles", "unrolled_steps", "window_tile_plans", "winograd_cycles",
     "winograd_panel", "write_out_plans",
 ]

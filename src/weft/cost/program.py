@@ -194,7 +194,7 @@ def operations_of(value: Expr, fma: bool) -> float:
         seen.add(n)
         stack += n.children()
         if isinstance(n, Apply):
-            count += 1 if n.fn in ("fma", "abs", "floor", "ceil") else FUNCTION_OPERATIONS
+            count += 1 if n.fn in ("fma", "abs", "floor", "ceil", "round_even") else FUNCTION_OPERATIONS
         elif isinstance(n, Div):
             count += DIVISION_OPERATIONS
         elif isinstance(n, Add | Sub) and fma and (isinstance(n.a, Mul) or isinstance(n.b, Mul)):

@@ -37,6 +37,7 @@ from weft.graph.passes.quantized.choose_dot_products import choose_dot_products
 from weft.graph.passes.quantized.fold_dequantization import fold_dequantization
 from weft.graph.passes.quantized.pack_low_bits import pack_low_bits
 from weft.graph.passes.quantized.place_weight_dequantization import place_weight_dequantization
+from weft.graph.passes.quantized.tabulate_bytes import tabulate_bytes
 from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
 from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.simplify_calls import simplify_calls
@@ -69,6 +70,10 @@ def _pack_matrices(graph: Graph, context: GraphContext) -> Graph:
     return pack_matrices(graph, context.planner, narrow=context.switches.narrow)
 
 
+def _tabulate_bytes(graph: Graph, context: GraphContext) -> Graph:
+    return tabulate_bytes(graph, context.evaluator, context.planner)
+
+
 def _bound_buffers(graph: Graph, context: GraphContext) -> Graph:
     return bound_buffers(graph, context.target.most_buffers)
 
@@ -91,6 +96,8 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("choose_dot_products", with_planner(choose_dot_products), 2),
     # shapes and scales that the model computes are constants for the patterns of all later passes
     Pass("fold_constants", with_evaluator(fold_constants), 1),
+    # what integers compute is folded, and scales are constants; the tables' indices are bytes, which need no guards
+    Pass("tabulate_bytes", _tabulate_bytes, 1),
     # on the model's own indices, while the nodes that use them are still the model's; folded ones were checked by folding
     Pass("guard_indices", alone(guard_indices)),
     # on the calls as the model spells them, which simplifying would change
