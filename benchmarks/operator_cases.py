@@ -315,6 +315,11 @@ plain(
     output_width=7,
     sampling_ratio=2,
 )
+plain(
+    "MaxRoiPool",
+    lambda s: [f(1, 16, *[COVERED[s]] * 2), np.tile(np.float32([0, 1, 1, 6, 7]), (ROIS[s], 1))],
+    pooled_shape=[7, 7],
+)
 NGRAMS: Final = {"min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "ngram_counts": [0], "mode": "TF"}
 plain(
     "TfIdfVectorizer",

@@ -294,6 +294,13 @@ def _sums() -> dict[str, list[Sample]]:
             )
             for x in IMAGE
         ],
+        "roi_max_pool": [
+            Sample(
+                [x, np.array([[0.5, 1, 4.25, 5], [-2, 0, 1, 9], [7, 7, 9, 9]]), ints(0, 0, 0)],
+                {"height": 2, "width": 3, "scale": 0.5},
+            )
+            for x in IMAGE
+        ],
         "tree_ensemble": [
             Sample(
                 [

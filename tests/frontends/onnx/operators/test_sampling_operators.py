@@ -108,3 +108,15 @@ def test_determinants(n: int) -> None:
     graph, (made,) = imported(single("Det", {"x": x}, opset=22), {"x": x})
     np.testing.assert_allclose(made, np.linalg.det(x.astype(np.float64)), rtol=1e-4, atol=1e-4)
     assert [n.op for n in graph.nodes] == ["det"]
+
+
+def test_largest_elements_of_regions() -> None:
+    """Halves are rounded up, parts overlap, and a region that is turned round has one element."""
+    x, session = floats(2, 3, 9, 11), pytest.importorskip("onnxruntime")
+    rois = np.array(
+        [[0, 2, 1, 9, 8], [1, 0.5, 1.5, 6.5, 7], [1, -4, -3, 3, 2], [0, 12, 12, 30, 40], [0, 8, 8, 2, 2]], np.float32
+    )
+    model = single("MaxRoiPool", {"x": x, "rois": rois}, opset=21, pooled_shape=[3, 4], spatial_scale=0.75)
+    (made,) = imported(model, {"x": x, "rois": rois})[1]
+    (wanted,) = session.InferenceSession(model.SerializeToString()).run(None, {"x": x, "rois": rois})
+    np.testing.assert_array_equal(made, wanted)

@@ -132,3 +132,22 @@ def roi_align(c: Call) -> Results:
         half_pixel=coordinates == "half_pixel",
         largest=mode == "max",
     )
+
+
+@translates("MaxRoiPool")
+def max_roi_pool(c: Call) -> Results:
+    """The largest elements of parts of regions, whose tensor begins with the number of the image."""
+    regions = c.ranked(1, 2, "the regions")
+    images, corners = (
+        c.add("slice", regions, starts=(a,), ends=(b,), axes=(1,), steps=(1,)) for a, b in ((0, 1), (1, 5))
+    )
+    height, width = c.ints_for("pooled_shape", 2, 1)
+    return c.add(
+        "roi_max_pool",
+        c.ranked(0, 4, "the images"),
+        corners,
+        c.cast(c.reshape(images, (regions.shape[0],)), i64),
+        height=height,
+        width=width,
+        scale=c.number("spatial_scale", 1.0),
+    )
