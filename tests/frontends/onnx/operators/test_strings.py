@@ -283,6 +283,21 @@ def test_label_encoder(kind: int, attributes: dict[str, Any]) -> None:
     assert weft.compile(model).run([x])[0].tolist() == wanted.tolist()
 
 
+@pytest.mark.parametrize("kind", [STRING, TensorProto.INT64])
+def test_category_mapper(kind: int) -> None:
+    x = strings("b", "a", "new", "ü") if kind == STRING else np.array([2, 1, 7], np.int64)
+    model = ml(
+        "CategoryMapper",
+        kind,
+        cats_strings=["a", "b", "ü"],
+        cats_int64s=[1, 2, 5],
+        default_int64=-7,
+        default_string="none",
+    )
+    (wanted,) = by_runtime(model, {"x": x})
+    assert weft.compile(model).run([x])[0].tolist() == wanted.tolist()
+
+
 def test_one_hot_and_n_grams() -> None:
     x = strings("b", "a", "c", "a")
     encoder = ml("OneHotEncoder", STRING, cats_strings=["a", "b"])

@@ -112,7 +112,7 @@ def one_hot_encoder(c: Call) -> Results:
     return c.cast(c.add("equal", c.reshape(place, (*x.shape, 1)), every), f32)
 
 
-@translates("LabelEncoder", domain=DOMAIN)
+@translates("LabelEncoder", "CategoryMapper", domain=DOMAIN)
 def label_encoder(c: Call) -> Results:
     """Elements replaced by others that a table has for them, or by a default."""
     x = c.input(0)

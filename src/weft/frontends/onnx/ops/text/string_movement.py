@@ -101,6 +101,16 @@ def label_encoder(c: Call) -> HeldResults:
     return _strings(made) if makes_strings else made
 
 
+@translates_strings("CategoryMapper", domain=DOMAIN)
+def category_mapper(c: Call) -> HeldResults:
+    """Strings replaced by the numbers of their categories, or numbers by strings."""
+    names, numbers = c.attributes.pop("cats_strings", []), c.attributes.pop("cats_int64s", [])
+    keys, values = ("strings", "int64s") if isinstance(c.held[0], Strings) else ("int64s", "strings")
+    sides = {"strings": names, "int64s": numbers}
+    c.attributes.update({f"keys_{keys}": sides[keys], f"values_{values}": sides[values]})
+    return label_encoder(c)
+
+
 def _by_ids(c: Call, side: str) -> bool:
     """Makes a side of the table that is of strings one of their ids; tells whether it was."""
     for name in (f"{side}_strings", f"{side}_tensor"):
