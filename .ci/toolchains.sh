@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Gets what some of the tests use and are skipped without: a second C compiler, a browser for the page of `weft report`, QEMU for
-# programs on other processors, and OpenCL and Vulkan on the processor. They are Debian's packages; where there is no apt, or no right to use it, it is only said what is missing.
+# programs on other processors, OpenCL and Vulkan on the processor, and a simulator of OpenCL devices. They are Debian's packages; where there is no apt, or no right to use it, it is only said what is missing.
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
 
@@ -14,6 +14,7 @@ is_here clang || missing+=(clang)
 is_here "${CHROMIUM:-chromium}" chromium-browser google-chrome google-chrome-stable chrome || missing+=(chromium)
 is_here qemu-x86_64 qemu-x86_64-static || missing+=(qemu-user)
 compgen -G "/etc/OpenCL/vendors/*.icd" > /dev/null || missing+=(pocl-opencl-icd ocl-icd-libopencl1)
+is_here oclgrind || missing+=(oclgrind)
 compgen -G "/usr/share/vulkan/icd.d/*.json" > /dev/null || missing+=(mesa-vulkan-drivers libvulkan1)
 [ ${#missing[@]} -eq 0 ] && exit
 
