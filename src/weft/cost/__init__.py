@@ -71,8 +71,8 @@ from weft.cost.rules.rows import OnePass, SharePatches, one_pass_plans, patch_pl
 from weft.cost.rules.contraction_rules import Rule, depth_plans, gemv_or_tiles, rule_plans
 from weft.cost.rules.sketch import (
     CacheTile, InnerOrder, OuterOrder, PadInput, ReduceOrder, ReduceTile, RegisterTile, SketchProblem, cache_tile_plans,
-    inner_order_plans, may_unroll, outer_order_plans, pad_input_plans, reduce_order_plans, reduce_tile_plans,
-    register_tile_plans, tiles_held,
+    inner_order_plans, may_unroll, may_write, outer_order_plans, pad_input_plans, padded_parts, reduce_order_plans,
+    reduce_tile_plans, register_tile_plans, remainder_versions, tiles_held,
 )
 from weft.cost.rules.shared_reduction import BlockReduction, block_reduction_plans
 from weft.cost.rules.shared_tile import BANKS, LONG_ENOUGH, NO_TILE, PartExtent, SharedTile, TiledProduct, shared_tile_plans
@@ -119,12 +119,14 @@ __all__ = [
     "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles",
     "grouped_plans", "grid_operand_plans",
     "inline_plans", "inner_order_plans", "input_block", "is_gathered", "is_transposed", "k_block_plans",
-    "l2_cycles", "l3_cycles", "load_cycles", "low_bit_panel_plans", "matrix_tile_plans", "may_unroll", "memory_cycles",
+    "l2_cycles", "l3_cycles", "load_cycles", "low_bit_panel_plans", "matrix_tile_plans", "may_unroll", "may_write",
+    "memory_cycles",
     "merge_plans", "multiply_cycles", "narrow_convolution_plans", "narrow_factor_plans", "narrow_weight_plans", "nest_cycles",
     "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block", "packing_cycles",
-    "pad_input_plans", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans", "plain_cycles",
+    "pad_input_plans", "padded_parts", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans",
+    "plain_cycles",
     "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of", "rearrangement_plans", "recomputation_plans",
-    "reduce_order_plans", "reduce_tile_plans", "register_tile_plans", "right_operand_plans",
+    "reduce_order_plans", "reduce_tile_plans", "register_tile_plans", "remainder_versions", "right_operand_plans",
     "rounded_factor_plans", "row_block_plans", "rule_plans",
     "shared_tile_plans", "size_of", "step_along", "subject_of", "table_plans", "taken_apart_plans", "thread_block_plans",
     "tile_cycles",

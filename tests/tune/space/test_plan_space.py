@@ -7,13 +7,16 @@ import pytest
 from tests.replay.machines import MACHINES
 from tests.support.yardstick import least_seconds
 
-from weft.cost import RegisterTile, Rule, Step, addressed, parse_plan
+from weft.cost import PadInput, RegisterTile, Rule, Step, addressed, parse_plan
+from weft.cost.rules import sketch
 from weft.loop import Program
+from weft.lower import lower
+from weft.lower.analysis.guard_conditions import stores_in
 from weft.ops import OPERATORS
 from weft.schedule import apply_plan, schedule_program
 from weft.support.dtypes import f32
 from weft.te import placeholder, to_program
-from weft.tune.features import NestBatch, nests_of_programs
+from weft.tune.features import Ints, NestBatch, nests_of_programs
 from weft.tune.space import PlanSpace
 from weft.tune.space.plan_space import apart
 
@@ -122,3 +125,19 @@ def test_a_space_without_knobs_has_one_plan() -> None:
     points = space.sample(np.random.default_rng(0), 3)
     assert len(space.features(points)) == len(points)
     assert len(set(space.keys(points))) == 1
+
+
+def test_versions_of_a_tile_are_no_blow_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remainders, padding and unrolled steps of one sketch multiply its code up to a bound."""
+    program = layer(8, 24, 12)
+    space = PlanSpace(program, SERVER, [*SKETCH["layer"], Step("pad", PadInput(inline=True, by_tile=False))])
+    points = space.sample(np.random.default_rng(1), 8)[[3, 7]]
+    assert max([stores_of(space, p) for p in points]) <= sketch.MOST_WRITTEN
+    monkeypatch.setattr(sketch, "MOST_WRITTEN", 1 << 30)
+    assert min([stores_of(space, p) for p in points]) > 1600
+
+
+def stores_of(space: PlanSpace, point: Ints) -> int:
+    """Returns how many stores the lowered code of *point* has, loops that are written out counted in full."""
+    flat = lower(space.schedule(point)[0].program, SERVER)
+    return sum(stores_in(f.body) for f in flat.functions)

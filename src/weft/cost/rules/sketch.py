@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import islice, permutations, product
 from math import inf, prod
 
+from weft.cost.budget import MOST_UNROLLED_SUMS, STEPS_UNROLLED
 from weft.cost.demand import Demand, fma_cycles, l2_cycles, l3_cycles, load_cycles
 from weft.cost.plans.plan import Candidate, Decision
 from weft.targets import Target
@@ -33,6 +34,13 @@ MOST_INNER_STEPS = 16
 
 MOST_UNROLLED = 256
 """Vector multiply-adds of a register tile times its unrolled steps; where there are more, the steps stay a loop."""
+
+MOST_WRITTEN = 1400
+"""Vector multiply-adds of all versions of a register tile: those for remainders and for padding multiply unrolled steps.
+
+Each takes about three instructions with its loads; beyond that, code leaves the cache of decoded ones, and takes as long to
+compile as that of tens of other plans: the best 15 of 640 measured for C6 (docs/design/0036) have 1152 at most.
+"""
 
 MOST_ORDERED = 4
 """Axes whose loops are put in any order; more stay in the order of the longest."""
@@ -199,9 +207,30 @@ def tiles_held(count: int, wanted: int) -> int:
     return max(d for d in range(1, min(wanted, count) + 1) if count % d == 0)
 
 
-def may_unroll(steps: int, sums: int) -> bool:
-    """Tells whether so many *steps* of a reduction are unrolled in a register tile of so many vectors of *sums*."""
-    return steps * sums <= MOST_UNROLLED
+def remainder_versions(extents: Sequence[int], tile: Sequence[int]) -> int:
+    """Returns how many versions of a register tile there are: two for each axis that its size does not divide."""
+    return 1 << sum(e % min(n, e) != 0 for e, n in zip(extents, tile, strict=True))
+
+
+def may_unroll(steps: int, sums: int, versions: int) -> bool:
+    """Tells whether *steps* of a reduction are unrolled in each of so many *versions* of a tile of so many vectors of *sums*."""
+    return steps * sums <= MOST_UNROLLED and may_write(steps * sums, versions)
+
+
+def may_write(sums: int, versions: int) -> bool:
+    """Tells whether so many *versions* of a loop over *sums*, vector multiply-adds, are written out.
+
+    Lowering unrolls short loops further (`budget.unrolled_steps`).
+    """
+    return max(sums, min(sums * STEPS_UNROLLED[0], MOST_UNROLLED_SUMS)) * versions <= MOST_WRITTEN
+
+
+def padded_parts(*, loops: bool) -> int:
+    """Returns the parts of a padded axis that have code of their own: its interior, and both ends, where a window reads padding.
+
+    Where taps are *loops*, those that read padding are apart from the others at each end.
+    """
+    return 5 if loops else 3
 
 
 def reduce_tile_plans(extents: Sequence[int]) -> Iterator[Candidate[ReduceTile]]:

@@ -26,6 +26,7 @@ from weft.cost import (
     elements,
     may_unroll,
     operations_of,
+    remainder_versions,
     size_of,
     tiles_held,
 )
@@ -117,10 +118,17 @@ class TiledBlock:
             outer=table(OuterOrder, "axes"),
             inner=table(InnerOrder, "axes"),
             steps=table(ReduceTile, "sizes"),
-            unrolled=table(ReduceTile, "unroll") * _may_unroll(tile, table(ReduceTile, "sizes"), self.lanes),
+            unrolled=table(ReduceTile, "unroll") * self._may_unroll(tile, table(ReduceTile, "sizes")),
             order=table(ReduceOrder, "axes"),
             threads=threads,
         )
+
+    def _may_unroll(self, tiles: Ints, steps: Ints) -> Ints:
+        """Returns whether the inner *steps* of the reduction are unrolled in each of *tiles*."""
+        sums = tiles[:, :-1].prod(axis=1) * _ceil(tiles[:, -1], np.asarray(self.lanes))
+        versions = [remainder_versions(self.spatial, t) for t in tiles.tolist()]
+        asked = zip(steps.prod(axis=1).tolist(), sums.tolist(), versions, strict=True)
+        return np.array([may_unroll(*a) for a in asked], np.int64)
 
     def tiles(self, tiles: Sequence[Tile], orders: Sequence[Order], threads: Ints) -> Tilings:
         """Returns the tilings that the rule for contractions makes of its decisions."""
@@ -213,11 +221,6 @@ def _held(counts: Ints, wanted: Ints) -> Ints:
     pairs, where = np.unique(np.stack([counts, wanted], axis=-1).reshape(-1, 2), axis=0, return_inverse=True)
     held = np.array([tiles_held(int(c), int(w)) for c, w in pairs], np.int64)
     return held[where].reshape(counts.shape)
-
-
-def _may_unroll(tile: Ints, steps: Ints, lanes: int) -> Ints:
-    sums = tile[:, :-1].prod(axis=1) * _ceil(tile[:, -1], np.asarray(lanes))
-    return np.array([may_unroll(int(n), int(s)) for n, s in zip(steps.prod(axis=1), sums, strict=True)], np.int64)
 
 
 def _ceil(a: Ints, b: Ints) -> Ints:

@@ -7,7 +7,9 @@
                     a register tile       unrolled, its last axis in vectors
             the epilogue of the tile
 
-The padding of an input is inlined, skipped (`skip_padding`), or copied before or for each cache tile.
+The padding of an input is inlined, skipped (`skip_padding`), or copied before or for each cache tile. Versions of a tile, for
+remainders and padding, times unrolled steps have a bound (`may_write`): where the product is beyond it, steps are not unrolled,
+and padding is copied before.
 
 Where the rules know nothing of an operator, a search over these sizes finds a schedule; where they do, it checks them. The
 structure is that of Ansor's sketches (Zheng et al., 2020, section 4.1).
@@ -15,7 +17,7 @@ structure is that of Ansor's sketches (Zheng et al., 2020, section 4.1).
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Sequence, Set
 from dataclasses import dataclass
 from math import prod
 
@@ -33,19 +35,23 @@ from weft.cost import (
     elements,
     inner_order_plans,
     may_unroll,
+    may_write,
     outer_order_plans,
     pad_input_plans,
+    padded_parts,
     reduce_order_plans,
     reduce_tile_plans,
     register_tile_plans,
+    remainder_versions,
     tiles_held,
 )
-from weft.ir import Var
-from weft.loop import AxisKind, Block
+from weft.ir import Select, Var, free_vars
+from weft.loop import AxisKind, Block, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.legality.access_region import at_loops
 from weft.schedule.rules.block_facts import block_of, inputs_of, loops_of, reduce_axes, spatial_axes
 from weft.schedule.rules.cpu.contractions.contraction import loops_of_axis, split_parts, unroll_tile
-from weft.schedule.rules.cpu.contractions.skip_padding import skip_padding, skipping
+from weft.schedule.rules.cpu.contractions.skip_padding import Skipping, skip_padding, skipping
 from weft.schedule.rules.cpu.contractions.tile_roles import Part, roles_of
 from weft.schedule.rules.cpu.epilogue import epilogue_block
 from weft.schedule.rules.cpu.parallel import parallelize
@@ -76,14 +82,18 @@ def schedule_sketch(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
     s.compute_at(ref, around[-1], align=min(lanes, tile.sizes[-1]))
     s.set_scope(ref, "register")
     depth = len(s.loops(finish)) - len([x for x in levels if x.inner is not None])
-    innermost, unrolled = _schedule_tile(s, ref, depth, parts, sums, p)
+    versions = remainder_versions(problem.spatial, tile.sizes)
+    innermost, unrolled = _schedule_tile(s, ref, depth, parts, (sums, versions), p)
     unroll_tile(s, [x.inner for x in levels if x.inner is not None])
     inside = len(s.loops(ref)) - depth
-    skipped = skipping(s, ref, around, sums, p)
+    found = skipping(s, ref, around, sums, p)
+    rests = {x.axis.var for x, n in zip(parts, tile.sizes, strict=True) if x.size % n}
+    code = _Code(sums, unrolled, rests)
+    skipped = found if found is not None and _may_skip(s, found, code) else None
     for loop in unrolled:
         if skipped is None or loop not in skipped.unrolled:
             s.unroll(loop)
-    placed = _pad_inputs(s, ref, outer, p) if skipped is None else set()
+    placed = _pad_inputs(s, ref, outer, code, p) if found is None else set()
     cut, shared = ([], outer) if skipped is None else (skipped.cut, [f for f in skipped.uncut(around) if f in outer])
     parallelize(s, ref, shared, p)
     prefetch_streams(s, ref, innermost, len(s.loops(ref)) - inside, tile.sizes[-1], p, cut)
@@ -91,20 +101,64 @@ def schedule_sketch(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
     return {ref, finish, *placed}
 
 
-def _pad_inputs(s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], p: Planner) -> set[BlockRef]:
+@dataclass(frozen=True)
+class _Code:
+    """The code of a register tile: vectors of *sums* for each of the *unrolled* steps, and the axes that it leaves *rests* of."""
+
+    sums: int
+    unrolled: Sequence[LoopRef]
+    rests: Set[Var]
+
+
+def _may_skip(s: Schedule, found: Skipping, code: _Code) -> bool:
+    """Tells whether a tile may skip padding: whether its copies, with unrolled steps, are not too much code.
+
+    Taps that are unrolled, and would else be loops with bounds, have versions for the parts of their axis.
+    """
+    steps = [f for f in code.unrolled if f not in found.unrolled and s.extent(f) != 1]
+    copies = found.copies * prod([padded_parts(loops=False) for f in steps if f in found.taps])
+    return may_write(code.sums * _times(s, steps), copies)
+
+
+def _times(s: Schedule, steps: Sequence[LoopRef]) -> int:
+    return prod([s.extent(f) or 1 for f in steps])
+
+
+def _pad_inputs(s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], code: _Code, p: Planner) -> set[BlockRef]:
     """Inlines the padded copies of the inputs, or computes each at the loops over cache tiles; returns those that are placed.
 
-    The others are computed before, as blocks of their own.
+    The others are computed before, as blocks of their own: also those that would multiply the code beyond what may be written.
     """
+    sums = code.sums * _times(s, code.unrolled)
     placed: set[BlockRef] = set()
     for border in borders_of(s, ref):
         how = p.decide(border.name, PadInput, lambda _: pad_input_plans())
-        if how.inline:
+        if how.inline and may_write(sums, _border_versions(s, ref, border, code)):
             s.compute_inline(border)
         elif how.by_tile:
             copy_borders(s, [border], outer, p)
             placed.add(border)
     return placed
+
+
+def _border_versions(s: Schedule, ref: BlockRef, border: BlockRef, code: _Code) -> int:
+    """Returns how many versions of a tile partitioning makes for the padding by *border*, and for the axes that have *rests*.
+
+    The rest of a padded axis is one of its ends.
+    """
+    made, block = block_of(s, border), block_of(s, ref)
+    read = next(x for x in inputs_of(block) if x.buffer is made.writes[0].buffer)
+    if not isinstance(made.body, Store) or not isinstance(made.body.value, Select):
+        return 1
+    padded = set(free_vars(made.body.value.cond))
+    taps = [f for f in loops_of(s, ref, s.loops(ref), AxisKind.REDUCE) if f not in code.unrolled and s.extent(f) != 1]
+    versions, plain = 1, set(code.rests)
+    for place, at in zip(made.body.indices, read.indices, strict=True):
+        if not padded.isdisjoint(free_vars(place)):
+            moving = set(free_vars(at_loops(block, at)))
+            versions *= padded_parts(loops=any(f.var in moving for f in taps))
+            plain -= set(free_vars(at))
+    return versions << len(plain)
 
 
 def _problem(block: Block, parts: Sequence[Part], digits: Container[Var]) -> SketchProblem:
@@ -149,9 +203,9 @@ def _split(s: Schedule, own: Sequence[LoopRef], tile: Sequence[int], cache: Sequ
 
 
 def _schedule_tile(
-    s: Schedule, ref: BlockRef, depth: int, parts: Sequence[Part], sums: int, p: Planner
+    s: Schedule, ref: BlockRef, depth: int, parts: Sequence[Part], code: tuple[int, int], p: Planner
 ) -> tuple[LoopRef, Sequence[LoopRef]]:
-    """Splits and orders the reduction around a register tile of so many *sums*.
+    """Splits and orders the reduction around a register tile, whose *code* is so many sums in so many versions.
 
     Returns its innermost loop, and those that are to be unrolled.
     """
@@ -172,7 +226,7 @@ def _schedule_tile(
     start = s.decompose_reduction(ref, ordered[0])
     unroll_tile(s, list(s.loops(start))[depth:])
     unroll_tile(s, spatial)
-    unrolled = inside if inner.unroll and may_unroll(prod(inner.sizes), sums) else []
+    unrolled = inside if inner.unroll and may_unroll(prod(inner.sizes), *code) else []
     return ordered[-1] if unrolled or not inside else inside[-1], unrolled
 
 

@@ -106,12 +106,16 @@ def _table(e: Expr, box: Mapping[Var, int]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Skipping:
-    """How to skip padding: the loops over *taps*, those *unrolled*, and the points at which to partition loops around tiles."""
+    """How to skip padding: the loops over *taps*, those *unrolled*, and the points at which to partition loops around tiles.
+
+    There are then so many *copies* of a tile.
+    """
 
     padding: Padding
     taps: tuple[LoopRef, ...]
     unrolled: tuple[LoopRef, ...]
     cuts: tuple[tuple[LoopRef, tuple[int, ...]], ...]
+    copies: int
 
     @property
     def cut(self) -> list[LoopRef]:
@@ -145,7 +149,7 @@ def skipping(s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], sums: int, p:
     copies = (
         prod([sizes[f.var] for f in unrolled]) * prod([len(points) + 1 for _, points in cuts]) * _variants(block, cuts)
     )
-    found = Skipping(padding, taps, unrolled, cuts)
+    found = Skipping(padding, taps, unrolled, cuts, copies)
     left = [s.extent(f) or FALLBACK_SIZE for f in found.uncut(outer)]
     decision = p.decide(
         ref.name, SkipPadding, lambda m: padding_plans(padding.share, sums * copies, enough_tasks(left, m), m)
