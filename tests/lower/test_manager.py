@@ -63,6 +63,15 @@ def test_a_crash_names_the_pass_and_leaves_a_file_to_run_it_again() -> None:
         reproduce(path, PASSES, TARGET)
 
 
+def test_a_lack_of_memory_is_no_crash_of_a_pass(tmp_path: Path) -> None:
+    def greedy(program: Program) -> Program:
+        raise MemoryError("Unable to allocate 1 EiB")
+
+    with pytest.raises(MemoryError, match="1 EiB"):  # which the command tells in words
+        run_passes([Pass("greedy", alone(greedy))], parse_program(TEXT), TARGET)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_pass_that_breaks_a_program_is_named() -> None:
     passes = [Pass("break_scope", alone(break_scope))]
     with pytest.raises(LoweringError, match=r"left a program that breaks its rules.*stray") as caught:

@@ -11,7 +11,7 @@ from tests.runtime.conftest import NATIVE, RT, STRICT_C, tool
 from weft.native import PARTS
 
 CAPS: Final = {
-    "rt": 1330,
+    "rt": 1390,
     "state": 340,
     "load": 500,
     "hostops": 800,

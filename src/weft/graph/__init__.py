@@ -28,7 +28,7 @@ from weft.graph.passes.manager import GraphReport, SavedPass, reproduce_graph
 from weft.graph.passes.pipeline import GRAPH_PASSES, optimize
 from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.simplify_calls import simplify_calls
-from weft.graph.regions.host_nodes import host_node
+from weft.graph.regions.host_nodes import host_nodes
 from weft.graph.regions.region_operators import IF, LOOP
 from weft.graph.rewriting.call_patterns import match
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
@@ -78,7 +78,7 @@ __all__ = [
     "load_graph",
     "save_graph",
     "guard_indices",
-    "host_node",
+    "host_nodes",
     "match",
     "name_without_blocks",
     "optimize",

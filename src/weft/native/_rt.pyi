@@ -258,6 +258,15 @@ def cpus() -> int:
 def threads(requested: int) -> int:
     """Returns how many threads are used when so many are asked for (0: as many as there are processors)."""
 
+def set_random_seed(seed: int) -> None:
+    """Begins the sequence of seeds anew from which calls that draw random numbers take theirs."""
+
+def random_seed() -> int:
+    """Returns the seed with which the sequence goes on from here."""
+
+def fresh_seed() -> int:
+    """Returns the next of the seeds."""
+
 def quota_cpus(root: str) -> int:
     """Returns the least quota of this process's control groups and of those above, in whole processors; 0 for none.
 

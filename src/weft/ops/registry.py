@@ -53,7 +53,8 @@ class Operator:
     tells where the output channels lie. One that *prepares* weights makes another form of constants; a pass that adds it has
     weighed their size. The operand of one that *keeps_operand* stays in use beside the result, which consists of its elements.
     One that *unpacks* makes more bytes of the same elements: constants are held packed. One *on_host* calls a host operator,
-    whose results mean something in the call alone that computes them: it is not evaluated while compiling.
+    whose results mean something in the call alone that computes them: it is not evaluated while compiling. It names the feature
+    of the runtime that has it, by which one without refuses the model.
     """
 
     has_regions: ClassVar[bool] = False
@@ -67,7 +68,7 @@ class Operator:
     prepares: bool = False
     keeps_operand: bool = False
     unpacks: bool = False
-    on_host: bool = False
+    on_host: str = ""
 
     @cached_property
     def parameters(self) -> list[inspect.Parameter]:
@@ -146,7 +147,7 @@ def operator(
     prepares: bool = False,
     keeps_operand: bool = False,
     unpacks: bool = False,
-    on_host: bool = False,
+    on_host: str = "",
 ) -> Callable[[F], F]:
     """Registers the decorated function as the operator *name*; see `Operator` for its facts."""
 

@@ -17,6 +17,9 @@ from weft.support.dtypes import DType, bool_, f32, f64, handle, i32, i64, u8, u6
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, extern, whole
 
+STRINGS: Final = "weft.strings"
+"""The feature of a runtime that has these operators."""
+
 NUMBERS: Final = (f32, f64, i64, u64)
 """The types of numbers that are written and read as strings."""
 
@@ -46,21 +49,21 @@ def _check(name: str, what: str, x: Tensor, dtype: DType) -> None:
         raise TypeMismatch(f"{name}: {what} should be of {dtype}, not {x.dtype}{show_shape(x.shape)}")
 
 
-@operator("strings_take", on_host=True)
+@operator("strings_take", on_host=STRINGS)
 def strings_take(x: Tensor, pool: Tensor) -> Tensor:
     """The ids of a caller's strings, whose addresses *x* has."""
     _check("strings_take", "its input", x, handle)
     return _on_host("strings_take", x, pool, [(x.shape, i64)], lambda _, outs: outs)[0]
 
 
-@operator("strings_give", on_host=True)
+@operator("strings_give", on_host=STRINGS)
 def strings_give(x: Tensor, pool: Tensor) -> Tensor:
     """The addresses, for a caller, of the strings with the ids *x*."""
     _check("strings_give", "its input", x, i64)
     return _on_host("strings_give", x, pool, [(x.shape, handle)], lambda _, outs: outs)[0]
 
 
-@operator("string_concat", on_host=True)
+@operator("string_concat", on_host=STRINGS)
 def string_concat(x: Tensor, y: Tensor, pool: Tensor) -> Tensor:
     """The strings *x* with those of *y* behind them, element by element."""
     _check("string_concat", "its first input", x, i64)
@@ -72,13 +75,13 @@ def string_concat(x: Tensor, y: Tensor, pool: Tensor) -> Tensor:
     return _on_host("string_concat", x, pool, [(x.shape, i64)], lambda others, outs: [*others, *outs], [y])[0]
 
 
-@operator("string_part_counts", on_host=True)
+@operator("string_part_counts", on_host=STRINGS)
 def string_part_counts(x: Tensor, pool: Tensor, *, delimiter: int, most: int) -> Tensor:
     """The number of parts that `string_split` has of each string."""
     return _split(x, pool, delimiter, most, None)
 
 
-@operator("string_split", on_host=True)
+@operator("string_split", on_host=STRINGS)
 def string_split(x: Tensor, pool: Tensor, *, delimiter: int, most: int, width: ExprLike) -> Tensor:
     """The parts of each string, *width* of them along a new last dimension, and "" behind the last.
 
@@ -95,14 +98,14 @@ def _split(x: Tensor, pool: Tensor, delimiter: int, most: int, width: Expr | Non
     return _on_host("string_split", x, pool, [(shape, i64)], lambda _, outs: [*numbers, *outs])[0]
 
 
-@operator("string_case", on_host=True)
+@operator("string_case", on_host=STRINGS)
 def string_case(x: Tensor, pool: Tensor, *, upper: bool) -> Tensor:
     """The strings in capitals, or without them: letters whose other case is one letter (Unicode's simple mappings)."""
     _check("string_case", "its input", x, i64)
     return _on_host("string_case", x, pool, [(x.shape, i64)], lambda _, outs: [as_expr(int(upper), INDEX), *outs])[0]
 
 
-@operator("string_match", on_host=True)
+@operator("string_match", on_host=STRINGS)
 def string_match(x: Tensor, program: Tensor, pool: Tensor) -> Tensor:
     """Whether each string as a whole is one that the regular expression of *program* describes."""
     _check("string_match", "its input", x, i64)
@@ -112,7 +115,7 @@ def string_match(x: Tensor, program: Tensor, pool: Tensor) -> Tensor:
     return _on_host("string_match", x, pool, made, lambda others, outs: [*others, size, *outs], [program])[0]
 
 
-@operator("string_format", on_host=True, reads_bits=True)
+@operator("string_format", on_host=STRINGS, reads_bits=True)
 def string_format(x: Tensor, pool: Tensor) -> Tensor:
     """The numbers *x* as strings, floats in the fewest digits that read back as they are."""
     if x.dtype not in NUMBERS:
@@ -121,7 +124,7 @@ def string_format(x: Tensor, pool: Tensor) -> Tensor:
     return _on_host("string_format", x, pool, [(x.shape, i64)], lambda _, outs: [code, *outs])[0]
 
 
-@operator("string_parse", on_host=True)
+@operator("string_parse", on_host=STRINGS)
 def string_parse(x: Tensor, pool: Tensor, *, dtype: DType) -> tuple[Tensor, ...]:
     """The strings *x* as numbers of *dtype*, and [which of them is the first that is none, counted from 1; 0 where all are]."""
     _check("string_parse", "its input", x, i64)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any, Final, NoReturn
 
+from weft.native import _rt
 from weft.runtime.package import Denormals
 from weft.support.errors import InputError
 
@@ -122,8 +123,14 @@ def set_default_logger_severity(severity: int) -> None:
 
 
 def set_seed(seed: int) -> None:
-    """Accepts the seed of ONNX Runtime's random operators; calls have none: what is random in a model has its own seed."""
-    _anything("seed", int(seed))
+    """Makes the calls that follow draw the random numbers of those after another call with the same *seed*.
+
+    It is the process's: it holds for operators of all models that have no seed of their own, and calls of several threads share
+    the sequence that begins with it.
+    """
+    if not -(2**63) <= int(seed) < 2**63:
+        raise InputError(f"the seed {seed} has more than 64 bits", hint="give one from -2**63 to below 2**63")
+    _rt.set_random_seed(int(seed))
 
 
 class _Options:

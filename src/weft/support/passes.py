@@ -136,7 +136,7 @@ class PassManager(Generic[T, C]):
 
     `save` writes a reproducer into a folder: the pass's name, the IR that it was given, its context and the switches, from which
     `python -m weft.driver.reproduce FILE` runs the pass again. Errors of the types `refusals` are a pass's own answer to
-    what it was given, and go through; any other is a crash.
+    what it was given, and go through, as a lack of memory does; any other is a crash.
     """
 
     language: Language[T]
@@ -172,7 +172,7 @@ class PassManager(Generic[T, C]):
             made = p.call(ir, context, switches)
             if verify and made is not ir:
                 self.language.verify(made)
-        except self.refusals:
+        except (MemoryError, *self.refusals):  # no fault of the pass: there is too little memory
             raise
         except Exception as error:
             raise self._crash(p, ir, context, switches, error) from error

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 from tests.frontends.torch.cases.random_draws import MOMENTS, X  # noqa: E402
 from tests.frontends.torch.modules import Module, exported  # noqa: E402
+from torch._higher_order_ops.scan import scan  # noqa: E402
 
 import weft  # noqa: E402
 
@@ -70,6 +71,26 @@ def test_in_a_branch() -> None:
     def function(x: Any) -> Any:
         return torch.cond(x.sum() > 0, torch.rand_like, lambda x: x * 2, (x,))
 
-    with pytest.raises(weft.ModelError, match="random numbers in a branch or a loop are not supported") as told:
-        weft.compile(exported(Module(function), [X]), threads=1)
-    assert told.value.hint == "draw them before it in the module"
+    model = weft.compile(exported(Module(function), [X]), threads=1)
+    x = np.ones(X.shape, np.float32)
+    drawn = [model.run([x, np.int64(seed)])[0] for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert abs(np.corrcoef(drawn[0].reshape(-1), drawn[2].reshape(-1))[0, 1]) < 0.05
+    np.testing.assert_array_equal(model.run([-x, np.int64(0)])[0], -2 * x)
+
+
+def test_in_a_loop() -> None:
+    def function(x: Any) -> Any:
+        def step(state: Any, row: Any) -> Any:
+            drawn = torch.rand_like(row)
+            return state + drawn, drawn
+
+        return scan(step, torch.zeros_like(x[0]), x)
+
+    model = weft.compile(exported(Module(function), [X]), threads=1)
+    calls = [model.run([X.numpy(), np.int64(seed)]) for seed in (0, 0, 1)]
+    for total, rows in calls:
+        np.testing.assert_allclose(total, rows.sum(axis=0), rtol=1e-4)
+        assert len(np.unique(rows)) > 0.99 * rows.size
+    np.testing.assert_array_equal(calls[0][1], calls[1][1])
+    assert not np.isin(calls[0][1][:4], calls[2][1][:4]).mean() > 0.01

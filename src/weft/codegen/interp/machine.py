@@ -12,6 +12,7 @@ import numpy as np
 from weft.codegen.interp.array_memory import Array, allocate, copy_elements, window
 from weft.codegen.interp.expressions import RUNTIME
 from weft.codegen.interp.faults import FAULTS, NOTES, ExecutionError, explain
+from weft.codegen.interp.host_seeds import fresh_seed
 from weft.codegen.interp.host_strings import Strings
 from weft.codegen.interp.late_arrays import LateArrays
 from weft.codegen.interp.source import Source
@@ -25,6 +26,7 @@ from weft.targets.instructions import INTRINSICS
 
 Value: TypeAlias = "Array | int | float"
 Sizes: TypeAlias = dict[Var, int]
+_LIBRARY: Final[dict[str, Callable[..., None]]] = {COPY: copy_elements, "weft.fresh_seed": fresh_seed}
 _TRANSLATED: Final[WeakKeyDictionary[Program, dict[str, Any]]] = WeakKeyDictionary()
 
 
@@ -50,7 +52,7 @@ def run(
         )
     bound = bind_inputs(f, inputs)
     scope = _translated(program)
-    scope["h_library"] = {COPY: copy_elements, **Strings().library(), **(library or {})}
+    scope["h_library"] = {**_LIBRARY, **Strings().library(), **(library or {})}
     scope["h_late"] = late if late is not None else LateArrays()
     tokens = scope["h_tokens"] = Tokens()
     try:

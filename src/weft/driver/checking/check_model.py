@@ -22,6 +22,7 @@ from weft.driver.checking.locate_fault import locate_fault
 from weft.driver.checking.reduce_graph import reduce_graph
 from weft.driver.checking.reference import run_graph
 from weft.driver.measure.random_inputs import random_inputs
+from weft.driver.measure.same_seeds import SEED, same_seeds
 from weft.driver.options import CompileOptions, check_options
 from weft.graph import Graph, load_graph, save_graph
 from weft.runtime.model import Model
@@ -34,9 +35,6 @@ from weft.targets import Target, can_run
 
 REDUCED: Final = "reduced.npz"
 """The name of files with a part of a model."""
-
-SEED: Final = 0
-"""The seed of the inputs."""
 
 
 def check_model(
@@ -61,6 +59,7 @@ def _sizes(shapes: Shapes | None) -> dict[str, int | Dim]:
     return {name: n for name, n in (shapes or {}).items() if isinstance(n, int | Dim)}
 
 
+@same_seeds()
 def _difference(
     package: Package, inputs: Mapping[str, Array], wanted: Sequence[Array], options: CompileOptions
 ) -> tuple[str, str] | None:

@@ -19,6 +19,7 @@ from weft.driver.checking.agreement import Array, difference
 from weft.driver.checking.reference import run_graph, sizes_of, steps_of, values_of
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.driver.kernel import Kernel, KernelRequest
+from weft.driver.measure.same_seeds import same_seeds
 from weft.graph import GRAPH_PASSES, Constant, Graph, GraphReport, Group, Value, optimize
 from weft.ir import Const, Expr, Var, simplify, substitute
 from weft.loop import Buffer, Program
@@ -121,6 +122,7 @@ def _empty(call: _Call) -> list[Array]:
     return [np.empty_like(a, order="C") for a in call.wanted]
 
 
+@same_seeds()
 def _ran(kernel: Kernel, made: Compilation, call: _Call) -> list[Array]:
     """Returns the outputs of a kernel's machine code."""
     outputs = _empty(call)
@@ -150,6 +152,7 @@ def _forms(request: KernelRequest, made: Compilation) -> list[tuple[str, Program
     return [("the schedule", scheduled), *[(f"the lowering pass {r.name}", r.after) for r in reports]]
 
 
+@same_seeds()
 def _interpreted(program: Program, call: _Call) -> list[Array]:
     """Returns the outputs of a form of a kernel; lowered ones take flat arrays."""
     outputs = _empty(call)

@@ -13,6 +13,7 @@ import numpy as np
 
 from weft.codegen.interp import Strings, run
 from weft.driver.function import NativeFunction
+from weft.driver.measure.same_seeds import same_seeds
 from weft.graph import IF, Array, Constant, Graph, Node, Value
 from weft.ir import TRUE, Const, Expr, Var, const, free_vars, simplify, substitute
 from weft.loop import For, Program, sub_statements
@@ -28,6 +29,7 @@ MOST_INTERPRETED: Final = 2_000_000
 """Steps of an operator's loops that are interpreted, in some seconds."""
 
 
+@same_seeds()
 def run_graph(graph: Graph, inputs: Mapping[str, Array]) -> list[Array]:
     """Returns the outputs of *graph* for *inputs* by name; raises `InputError` for sizes that it refuses."""
     strings = Strings()
@@ -36,6 +38,7 @@ def run_graph(graph: Graph, inputs: Mapping[str, Array]) -> list[Array]:
     return [_texts(a, strings) if v.dtype is handle else a for v, a in zip(graph.outputs, made, strict=True)]
 
 
+@same_seeds()
 def values_of(graph: Graph, inputs: Mapping[str, Array]) -> dict[Value, Array]:
     """Returns the elements of every value that *graph* computes, for *inputs* by name; strings are not supported."""
     known = {v: np.asarray(inputs[v.name]) for v in graph.inputs}

@@ -57,8 +57,9 @@ def check_package(package: Package, path: Path) -> None:
         )
     if "ctx->host(" in package.source:
         raise InputError(
-            f"C source has no runtime beside it, and {path.stem} has operators on strings, which the runtime computes",
-            hint="write an object and a header instead, such as -o FOLDER/",
+            f"C source has no runtime beside it, and {path.stem} has strings, or random numbers without a seed, "
+            "which the runtime computes",
+            hint="write an object and a header instead, such as -o FOLDER/, or give random operators the attribute seed",
         )
     dynamic = sorted({d for s in (*package.inputs, *package.outputs) for d in s.shape if isinstance(d, str)})
     if dynamic or package.arena is None:

@@ -14,7 +14,7 @@ import numpy as np
 from weft.codegen import Image, compile_program, link_here
 from weft.driver.build import Compilation
 from weft.driver.progress import Progress, Span
-from weft.graph import dim_text, host_node
+from weft.graph import dim_text, host_nodes
 from weft.ir import Const, Expr
 from weft.loop import Address, Call, Param, Seq, Stmt, View, parse_program
 from weft.native import _rt
@@ -158,9 +158,11 @@ def check_profiled(made: Compilation) -> None:
             "the kernels of a model can't be timed one by one where it has control flow, or sizes that only a run tells",
             hint="time the whole model: weft bench MODEL",
         )
-    if (on_host := host_node(made.fused.graph)) is not None:
+    on_host = next(host_nodes(made.fused.graph), None)
+    if on_host is not None:
         raise InputError(
-            f"the kernels of a model can't be timed one by one where it has strings ({on_host.source or on_host.op})",
+            "the kernels of a model can't be timed one by one where it has strings, or random numbers without a seed "
+            f"({on_host.source or on_host.op})",
             hint="time the whole model: weft bench MODEL",
         )
 

@@ -13,6 +13,7 @@ from weft.frontends.known_inputs import KnownInputs
 from weft.frontends.onnx.held import Held, NoTensor, TensorSequence
 from weft.frontends.onnx.model_node import attributes_of
 from weft.frontends.onnx.string_pool import StringPool
+from weft.frontends.random_seeds import RandomSeeds
 from weft.graph import UNFIT, Array
 from weft.graph.builder import CompileTimeConstant, Operand, PartialEvaluator, Results, static_sizes
 from weft.support.errors import UnknownValues
@@ -27,9 +28,13 @@ class Subgraph(Protocol):
     """Imports a nested graph, with operands for the names that it is *given*: into the graph around, or that of an evaluator."""
 
     def __call__(
-        self, inner: GraphProto, given: Mapping[str, Held], evaluator: PartialEvaluator | None = None
+        self,
+        inner: GraphProto,
+        given: Mapping[str, Held],
+        evaluator: PartialEvaluator | None = None,
+        step: Operand | None = None,
     ) -> list[Held]:
-        """Returns its outputs."""
+        """Returns its outputs, in the iteration of a loop that has the number *step*."""
 
 
 class Call(KnownInputs):
@@ -45,6 +50,7 @@ class Call(KnownInputs):
         makers: Mapping[str, str],
         source: str,
         strings: StringPool,
+        random: RandomSeeds,
     ) -> None:
         super().__init__(evaluator, source)
         self.node = node
@@ -54,6 +60,7 @@ class Call(KnownInputs):
         self.subgraph = subgraph
         self._makers = makers
         self.strings = strings
+        self.random = random
 
     @cached_property
     def attributes(self) -> dict[str, Any]:

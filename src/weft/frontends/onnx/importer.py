@@ -11,7 +11,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, 
 
 from weft.frontends.input_shapes import Declared, InputShapes
 from weft.frontends.onnx import translations  # noqa: F401  (fills TABLE)
-from weft.frontends.onnx.call import Call, HeldResults
+from weft.frontends.onnx.call import Call, HeldResults, Operand
 from weft.frontends.onnx.check import check_operators, check_outputs, in_order, opsets_of, subgraphs
 from weft.frontends.onnx.expansion import MOST_NODES, check_expansion
 from weft.frontends.onnx.file.read import Source, read_model
@@ -32,8 +32,18 @@ from weft.frontends.onnx.held import (
 from weft.frontends.onnx.model_node import DAMAGED, check_count, domain_of, source_of
 from weft.frontends.onnx.registry import STRING_TABLE, TABLE, Entry, StringEntry
 from weft.frontends.onnx.string_pool import StringPool, is_string_tensor, string_array, text_attributes
+from weft.frontends.random_seeds import RandomSeeds
 from weft.graph import Array, Graph, Value
-from weft.graph.builder import CompileTimeConstant, Inputs, PartialEvaluator, Results, round_once, rounded, widened
+from weft.graph.builder import (
+    Builder,
+    CompileTimeConstant,
+    Inputs,
+    PartialEvaluator,
+    Results,
+    round_once,
+    rounded,
+    widened,
+)
 from weft.ir import ExprLike, free_vars
 from weft.support.dtypes import DType, from_numpy, handle
 from weft.support.errors import ModelError, UnknownValues, WeftError
@@ -78,6 +88,7 @@ class _Importer:
         self.evaluator = PartialEvaluator(self.graph)
         self.functions = Functions(source.proto)
         self.strings = StringPool(source.proto)
+        self.random = RandomSeeds(Builder(self.evaluator, "the seed of a call"), lambda b: b.add("fresh_seed"))
         self.makers: dict[str, str] = {}
         self.inside = ""  # the node whose function is being expanded
         self.left = MOST_NODES  # nodes that may still be imported
@@ -185,18 +196,22 @@ class _Importer:
             return self._function(node, opset, inputs)
 
         def subgraph(
-            inner: GraphProto, given: Mapping[str, Held], evaluator: PartialEvaluator | None = None
+            inner: GraphProto,
+            given: Mapping[str, Held],
+            evaluator: PartialEvaluator | None = None,
+            step: Operand | None = None,
         ) -> list[Held]:
-            outer = self.graph, self.evaluator
+            outer = self.graph, self.evaluator, self.random
             if evaluator is not None:
                 self.graph, self.evaluator = evaluator.graph, evaluator
+                self.random = self.random.inside(Builder(evaluator, source), step)
             try:
                 return self._subgraph(inner, {**scope, **given})
             finally:
-                self.graph, self.evaluator = outer
+                self.graph, self.evaluator, self.random = outer
 
         def call(evaluator: PartialEvaluator, given: Sequence[Held | None]) -> Call:
-            return Call(node, given, opset, evaluator, subgraph, self.makers, source, self.strings)
+            return Call(node, given, opset, evaluator, subgraph, self.makers, source, self.strings, self.random)
 
         before, source = len(self.graph.nodes), self._source(node)
         check_count(node, opset, source)

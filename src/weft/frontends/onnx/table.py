@@ -32,6 +32,7 @@ _TITLES: Final = {
     "support_vectors": "Classical machine learning: support vector machines",
     "trees": "Classical machine learning: decision trees",
     "ngrams": "Classical machine learning: text",
+    "random_operators": "Random numbers",
     "reduction": "Reductions",
     "string_operators": "Strings",
     "resize": "Resampling",

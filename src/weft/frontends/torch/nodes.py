@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch.fx import GraphModule, Node
 
+from weft.frontends.random_seeds import RandomSeeds
 from weft.frontends.torch import ops
 from weft.frontends.torch.call import RANDOM_STREAM, Call, element_type
 from weft.frontends.torch.complex_numbers import (
@@ -31,7 +32,6 @@ from weft.frontends.torch.source_lines import with_line
 from weft.frontends.unsupported import unsupported_operators
 from weft.graph import Array, Graph, Value
 from weft.graph.builder import Builder, CompileTimeConstant, Inputs, Operand, PartialEvaluator, Results, round_once
-from weft.graph.composites.numerics.random_numbers import RandomStream
 from weft.runtime.metadata import ModelMetadata
 from weft.support.dtypes import DType, f32, i64
 from weft.support.errors import ModelError, WeftError
@@ -54,12 +54,12 @@ class NodeImporter:
     """Imports the nodes of graphs of PyTorch's into `graph`; who makes it declares the inputs."""
 
     def __init__(self) -> None:
-        self.graph = self.main = Graph("main")
+        self.graph = Graph("main")
         self.graph.metadata = ModelMetadata(producer_name="pytorch", graph_name="main")
         self.evaluator = PartialEvaluator(self.graph)
         self.weights: dict[int, tuple[torch.Tensor, CompileTimeConstant]] = {}
         self.seed: Value | None = None
-        self.streams = 0
+        self.random = RandomSeeds(Builder(self.evaluator, "the seed of a call"), self._seed_input)
 
     def body(self, module: GraphModule, scope: Scope) -> list[tuple[Any, Any]]:
         """Imports the nodes of a graph; returns its outputs, each with what stands for it."""
@@ -102,15 +102,18 @@ class NodeImporter:
         except ModelError as error:
             raise type(error)(error.message, where=with_line(error.where or source, node), hint=error.hint) from error
 
-    def _region(self, module: GraphModule, region: Builder, given: Sequence[Any]) -> list[Any]:
-        """Imports a graph, given its arguments, into *region*."""
-        around = self.graph, self.evaluator
+    def _region(
+        self, module: GraphModule, region: Builder, given: Sequence[Any], step: Operand | None = None
+    ) -> list[Any]:
+        """Imports a graph, given its arguments, into *region*, of the iteration of a loop that has the number *step*."""
+        around = self.graph, self.evaluator, self.random
         self.graph, self.evaluator = region.evaluator.graph, region.evaluator
+        self.random = self.random.inside(region, step)
         try:
             places = [n for n in module.graph.nodes if n.op == "placeholder"]
             return [made for _, made in self.body(module, Scope(zip(places, given, strict=True)))]
         finally:
-            self.graph, self.evaluator = around
+            self.graph, self.evaluator, self.random = around
 
     def output(self, made: Any, name: str, node: object) -> str:
         """Makes a tensor or a number an output called *name*, and returns that."""
@@ -141,17 +144,13 @@ class NodeImporter:
             self.weights[id(tensor)] = (tensor, CompileTimeConstant(elements_of(tensor, name), name))
         return self.weights[id(tensor)][1]
 
-    def _random_stream(self, source: str) -> RandomStream:
-        """Returns a stream of random numbers that no other node has, of the seed, which is made an input."""
-        if self.graph is not self.main:
-            hint = "draw them before it in the module"
-            raise ModelError("random numbers in a branch or a loop are not supported", where=source, hint=hint)
-        if self.seed is None:
-            taken = {v.name for v in self.graph.inputs}
-            name = SEED if SEED not in taken else next(n for k in count(1) if (n := f"{SEED}_{k}") not in taken)
-            self.seed = self.graph.input(name, (), i64)
-        self.streams += 1
-        return RandomStream(self.seed, self.streams)
+    def _seed_input(self, b: Builder) -> Value:
+        """Returns the seed of random numbers, which is made an input."""
+        graph = b.evaluator.graph
+        taken = {v.name for v in graph.inputs}
+        name = SEED if SEED not in taken else next(n for k in count(1) if (n := f"{SEED}_{k}") not in taken)
+        self.seed = graph.input(name, (), i64)
+        return self.seed
 
     def _node(self, node: Node, scope: Scope) -> Any:
         if name_of(node.target) in WRAPPERS:
@@ -160,7 +159,7 @@ class NodeImporter:
             return self._controlled(node, scope)
         source = f"{name_of(node.target)} {node.name}"
         _check_strided(node, source)
-        arguments = _arguments(node, scope) | {RANDOM_STREAM: partial(self._random_stream, source)}
+        arguments = _arguments(node, scope) | {RANDOM_STREAM: self.random.stream}
         operands = list(_operands(arguments))
         dtype, operand_dtype = _result_type(node, source), _operand_type(node, source)
         translate = _translation(node, arguments)

@@ -10,14 +10,19 @@ A graph takes what it uses as arguments, which are given to the operator one aft
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol
 
 from weft.graph.builder import Builder, Operand
 from weft.graph.composites.branches_and_loops import branch, loop
 from weft.support.dtypes import bool_
 
-Graph: TypeAlias = Callable[[Builder, Sequence[Any]], list[Operand]]
-"""Adds the operators of a graph of PyTorch's, given its arguments, to the region that a builder is of."""
+
+class Graph(Protocol):
+    """Adds the operators of a graph of PyTorch's to the region that a builder is of."""
+
+    def __call__(self, b: Builder, given: Sequence[Any], step: Operand | None = None, /) -> list[Operand]:
+        """Returns its results, given its arguments, in the iteration of a loop that has the number *step*."""
+
 
 GRAPHS: Final = {"higher_order.cond": (1, 2), "higher_order.while_loop": (0, 1), "higher_order.scan": (0,)}
 """Which arguments of an operator are graphs."""
@@ -32,8 +37,8 @@ def while_loop(b: Builder, go_on: Graph, body: Graph, first: Sequence[Any], give
     """Returns the states of a loop that ends when *go_on* does not hold of them."""
 
     def step(r: Builder, number: Operand, states: Sequence[Operand]) -> tuple[Operand, list[Operand], list[Operand]]:
-        made = body(r, [*states, *given])
-        return go_on(r, [*made, *given])[0], made, []
+        made = body(r, [*states, *given], number)
+        return go_on(r, [*made, *given], number)[0], made, []
 
     return loop(b, None, go_on(b, [*first, *given])[0], first, step)[0]
 
@@ -45,7 +50,7 @@ def scan(
 
     def step(r: Builder, number: Operand, states: Sequence[Operand]) -> tuple[Operand, list[Operand], list[Operand]]:
         own = [r.add("gather", x, number, axis=0) for x in rows]
-        made = combine(r, [*states, *own, *given])
+        made = combine(r, [*states, *own, *given], number)
         return r.scalar(True, bool_), made[: len(first)], made[len(first) :]
 
     states, made = loop(b, b.size(rows[0].shape[0]), None, first, step)

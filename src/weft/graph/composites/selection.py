@@ -33,6 +33,16 @@ def non_zero(b: Builder, x: Operand) -> Operand:
     return b.add("unravel_index", true_positions(b, x), shape=x.shape)
 
 
+def first_true(b: Builder, flags: Operand) -> Operand:
+    """Returns the row-major place of the first of *flags* that holds, counted from 1; 0 where none does."""
+    count = total(flags.shape)
+    behind = b.add("sub", b.size(count), b.add("range", start=0, size=count))  # how many there are from each on
+    found = b.add("where", b.reshape(flags, (count,)), behind, b.scalar(0, i64))
+    most = b.add("reduce_max", found, axes=(0,), keepdims=False)
+    place = b.add("sub", b.size(count + 1), most)
+    return b.add("where", b.add("equal", most, b.scalar(0, i64)), most, place)
+
+
 def compress(b: Builder, x: Operand, condition: Operand, axis: int | None) -> Operand:
     """Returns the slices of *x* along *axis* at which the vector *condition* holds; elements of the flat tensor for None."""
     chosen = true_positions(b, condition)

@@ -99,7 +99,6 @@ MANAGER: Final[PassManager[Graph, GraphContext]] = PassManager(
         DeviceError,
         InputError,
         LoweringError,
-        MemoryError,
         ModelError,
         RuntimeFailure,
         ScheduleError,

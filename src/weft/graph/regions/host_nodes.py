@@ -1,17 +1,18 @@
-"""Nodes that the host computes, as those on strings: they need a runtime with the C library beside the generated code."""
+"""Nodes that the host computes, as those on strings: they need a runtime beside the generated code."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from weft.graph.core.graph import Graph, Node
 from weft.graph.regions.region_operators import regions_of
 
 
-def host_node(graph: Graph) -> Node | None:
-    """Returns the first node of *graph*, or of a region in it, whose operator is one of the host's; None if there is none."""
+def host_nodes(graph: Graph) -> Iterator[Node]:
+    """Yields the nodes of *graph*, and of regions in it, whose operator is one of the host's."""
     graphs = [graph]
     while graphs:
         for node in graphs.pop().nodes:
             if node.operator.on_host:
-                return node
+                yield node
             graphs += regions_of(node)
-    return None

@@ -24,10 +24,14 @@ static int32_t give(const weft_strings *s, const int64_t *ids, int64_t count, co
 }
 
 int32_t weft_host(weft_ctx *ctx, int32_t operator, const int64_t *args) {
-  weft_strings *s = weft_strings_of(ctx, POINTER(const uint8_t, 0), args[1]);
-  const int64_t *ids = POINTER(const int64_t, 2);
-  int64_t count = args[3];
+  weft_strings *s;
+  const int64_t *ids;
+  int64_t count;
+  if (operator == WEFT_FRESH_SEED) return *POINTER(int64_t, 0) = weft_fresh_seed(), WEFT_OK;
+  s = weft_strings_of(ctx, POINTER(const uint8_t, 0), args[1]);
   if (s == NULL) return WEFT_NO_MEMORY;
+  ids = POINTER(const int64_t, 2);
+  count = args[3];
   switch (operator) {
     case WEFT_STRINGS_TAKE: return take(s, POINTER(const weft_text *const, 2), count, POINTER(int64_t, 4));
     case WEFT_STRINGS_GIVE: return give(s, ids, count, POINTER(const weft_text *, 4));

@@ -109,6 +109,7 @@ static int32_t check_features(const weft_model *m, weft_error *error) {
   for (int32_t i = 0; i < m->features; i++) {
     if (weft_same(weft_feature_at(m, i), "weft.state")) continue; /* which a Weft without states lacks */
     if (m->on_device && weft_same(weft_feature_at(m, i), DEVICE)) continue;
+    if (weft_same(weft_feature_at(m, i), "weft.random")) continue; /* likewise */
 #ifndef WEFT_FREESTANDING
     if (weft_same(weft_feature_at(m, i), "weft.strings")) continue; /* likewise */
 #endif

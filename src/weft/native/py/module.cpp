@@ -42,6 +42,9 @@ NB_MODULE(_rt, m) {
     m.def("cpus", &weft_cpus, "Processors that this process may use.");
     m.def("threads", &weft_threads, nb::arg("requested"));
     m.def("quota_cpus", &weft_quota_cpus, nb::arg("root"));
+    m.def("set_random_seed", &weft_set_random_seed, nb::arg("seed"), "Begins the process's sequence of seeds anew.");
+    m.def("random_seed", &weft_random_seed, "The seed with which the sequence goes on from here.");
+    m.def("fresh_seed", &weft_fresh_seed, "The next of the seeds.");
     m.def("features", [] {
         weft_processor processor;
         weft_processor_read(&processor);

@@ -64,5 +64,8 @@ void weft_scratch_pop(weft_ctx *ctx, void *block);
  * the instant that a child is made. */
 void weft_lock(void);
 void weft_unlock(void);
+
+/* A number that differs from one process to the next. */
+uint64_t weft_chance(void);
 #endif
 #endif

@@ -22,9 +22,7 @@ void weft_ctx_init(weft_ctx *ctx, const void *constants, int32_t threads) {
   ctx->free = weft_scratch_pop;
   ctx->output = weft_ctx_output;
   ctx->keep = weft_ctx_keep;
-#ifndef WEFT_FREESTANDING
   ctx->host = weft_host;
-#endif
   ctx->threads = threads;
   ctx->failed_assert = -1;
   ctx->spin = 1;

@@ -8,7 +8,8 @@
  *
  * Threads. A model never changes: any number of threads may describe it, and acquire and release contexts of it, at once. A
  * context belongs to one thread at a time. Models may be loaded and freed by any threads; a model is freed by one, once all its
- * contexts are released. No function keeps state elsewhere, but for the process's pool of threads, which all models share.
+ * contexts are released. No function keeps state elsewhere, but for the process's pool of threads and its sequence of
+ * seeds, which all models share.
  *
  * Build every .c file beside this header as C99, with -pthread; with WEFT_FREESTANDING defined, for no operating system: no
  * threads, no files, and memory from weft_port_alloc and weft_port_free, which the program supplies. */
@@ -163,6 +164,12 @@ int32_t weft_run(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out);
  * knows its shape; it returns at least weft_tensor_bytes(out) bytes, aligned to WEFT_ALIGN, or NULL when there are none. */
 typedef void *(*weft_give)(void *state, int32_t number, const weft_tensor *out);
 void weft_on_output(weft_ctx *ctx, weft_give give, void *state);
+
+/* Begins the sequence of seeds anew from which each call of a model that draws random numbers, with no seed of its own, takes the
+ * next: calls after it draw the same numbers as calls after another with the same seed. Where it is never called, the sequence
+ * begins with the time; where there is no operating system, with 0. And the seed with which it goes on from here. */
+void weft_set_random_seed(int64_t seed);
+int64_t weft_random_seed(void);
 
 /* Says in words why weft_plan or weft_run returned `status`; to be called before the next of them. */
 void weft_explain(const weft_ctx *ctx, int32_t status, weft_error *error);

@@ -80,9 +80,14 @@ void *weft_ctx_output(weft_ctx *ctx, int64_t number, const int64_t *shape);
 void *weft_ctx_keep(weft_ctx *ctx, int64_t number, int64_t bytes);
 void weft_ctx_free_kept(weft_ctx *ctx);
 
-#ifndef WEFT_FREESTANDING
+/* The next of the process's seeds, and the host operator that writes it to the address that is its one argument: the only one
+ * where there is no operating system. */
+int64_t weft_fresh_seed(void);
+enum { WEFT_FRESH_SEED = 8 };
+
 /* The operators of hostops/, and what ends the strings of a call, and all of a context's. */
 int32_t weft_host(weft_ctx *ctx, int32_t number, const int64_t *args);
+#ifndef WEFT_FREESTANDING
 void weft_strings_forget(weft_ctx *ctx);
 void weft_strings_free(weft_ctx *ctx);
 #endif

@@ -7,7 +7,6 @@ from typing import Final
 from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.registry import Translation, translates
 from weft.graph.composites import activations
-from weft.support.dtypes import bool_
 
 _PLAIN: Final = {"Relu": "relu", "Sigmoid": "sigmoid", "Softplus": "softplus", "Softsign": "softsign"}
 _SCALED: Final = {
@@ -80,13 +79,3 @@ def clip(c: Call) -> Results:
 def _scalar(c: Call, v: Operand | None) -> Operand | None:
     """Returns a tensor of one element as a scalar."""
     return v if v is None or v.rank == 0 else c.reshape(v, ())
-
-
-@translates("Dropout", limits="training")
-def dropout(c: Call) -> Results:
-    """The input itself: dropping is for training."""
-    x = c.input(0)
-    if c.has(2) and bool(c.numbers(2, "training_mode")) and not (c.has(1) and float(c.numbers(1, "ratio")) == 0.0):
-        c.fail("dropout in training mode is not supported", "export the model for inference: model.eval()")
-    mask = c.add("full", shape=x.shape, value=1, dtype=x.dtype if c.opset < 10 else bool_) if c.wants(1) else None
-    return x, mask

@@ -122,7 +122,9 @@ def loop(c: Call) -> HeldResults:
 
     def step(r: Builder, number: Operand, now: Sequence[Operand]) -> tuple[Operand, list[Operand], list[Operand]]:
         given = [number, c.scalar(True, bool_), *now]
-        go_on, *made = _tensors(c, c.subgraph(body, _bound(c, names, given), r.evaluator), "a result of its body")
+        go_on, *made = _tensors(
+            c, c.subgraph(body, _bound(c, names, given), r.evaluator, number), "a result of its body"
+        )
         return go_on, made[: len(states)], made[len(states) :]
 
     last, rows = branches_and_loops.loop(c, c.optional(0), c.optional(1), states, step)
@@ -214,7 +216,9 @@ def _scan_loop(
         last = r.add("sub", r.size(length), r.size(1))
         places = [r.add("sub", last, number) if back else number for back in turned]
         elements = [r.add("element_at", x, p, axis=a) for x, p, a in zip(sequences, places, axes, strict=True)]
-        made = _tensors(c, c.subgraph(body, _bound(c, names, [*now, *elements]), r.evaluator), "a result of its body")
+        made = _tensors(
+            c, c.subgraph(body, _bound(c, names, [*now, *elements]), r.evaluator, number), "a result of its body"
+        )
         return r.scalar(True, bool_), made[: len(states)], made[len(states) :]
 
     last, rows = branches_and_loops.loop(c, c.size(length), None, states, step)

@@ -16,10 +16,13 @@ from weft.support.dtypes import DType, bf16, f16, f32, f64, i32, i64, u64
 _BITS: Final = {f32: 24, f16: 11, bf16: 8}
 """Bits of a uniform number: as many as the significand of its type has, so that none is rounded to 1."""
 
+_STEP: Final = 0x9E3779B97F4A7C15 - 2**64
+"""Between the keys of iterations: odd, and far from the differences of seeds that are given."""
+
 
 @dataclass(frozen=True, eq=False)
 class RandomStream:
-    """A sequence of random numbers: the *seed*, an int64 that each call of the model is given, and which of its streams."""
+    """A sequence of random numbers: the *seed*, an int64, and which of its streams, of which those from 1 on are the callers'."""
 
     seed: Operand
     number: int
@@ -58,9 +61,7 @@ def exponential(b: Builder, source: RandomStream, shape: Sequence[ExprLike], dty
 
 def integers(b: Builder, source: RandomStream, shape: Sequence[ExprLike], low: int, high: int) -> Operand:
     """Int64 from *low* to below *high*; their shares differ by a part in 2^63 / (high - low)."""
-    upper, lower = (b.cast(source.bits(b, shape, word), u64) for word in (0, 1))
-    bits = b.add("bit_or", b.add("shift_left", upper, b.scalar(32, u64)), lower)
-    positive = b.cast(b.add("shift_right", bits, b.scalar(1, u64)), i64)
+    positive = b.cast(b.add("shift_right", _long_bits(b, source, shape), b.scalar(1, u64)), i64)
     return b.add("add", b.add("floor_mod", positive, b.scalar(high - low, i64)), b.scalar(low, i64))
 
 
@@ -80,6 +81,23 @@ def chosen(b: Builder, source: RandomStream, weights: Operand, count: int, *, ag
     drawn = b.add("mul", uniform(b, source, [*lead, count], weights.dtype), last)
     before = b.add("less_equal", b.reshape(ends, [*lead, 1, size]), b.reshape(drawn, [*lead, count, 1]))
     return b.add("reduce_sum", b.cast(before, i64), axes=(axis + 1,), keepdims=False)
+
+
+def seed_of_step(b: Builder, seed: Operand, step: Operand) -> Operand:
+    """Returns the seed of one iteration of a loop, int64 as *seed* and the number *step*: others draw independent numbers."""
+    key = b.add("add", seed, b.add("mul", step, b.scalar(_STEP, i64)))
+    return b.cast(_long_bits(b, RandomStream(key, 0), ()), i64)
+
+
+def happens(b: Builder, source: RandomStream, probability: Operand) -> Operand:
+    """Returns for each element of *probability*, floats of 32 or 64 bits, whether something as probable happens."""
+    return b.add("less", uniform(b, source, probability.shape, probability.dtype), probability)
+
+
+def _long_bits(b: Builder, source: RandomStream, shape: Sequence[ExprLike]) -> Operand:
+    """Returns random u64."""
+    upper, lower = (b.cast(source.bits(b, shape, word), u64) for word in (0, 1))
+    return b.add("bit_or", b.add("shift_left", upper, b.scalar(32, u64)), lower)
 
 
 def _computed_in(dtype: DType) -> DType:

@@ -12,7 +12,9 @@ from weft.frontends.onnx.ops.classical import DOMAIN
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import CompileTimeConstant, total
+from weft.graph.composites.selection import first_true
 from weft.graph.composites.sequences import concat
+from weft.ir import as_expr, eq
 from weft.support.dtypes import DType, f32, f64, i64
 
 SMALLEST_NORM: Final = 1e-30
@@ -100,16 +102,29 @@ def feature_vectorizer(c: Call) -> Results:
 def one_hot_encoder(c: Call) -> Results:
     """A new last dimension with one at the category of each element, and zeros elsewhere.
 
-    Elements of no category have zeros, or are errors: they choose from behind the end of a table, which a call reports.
+    Elements of no category have zeros, or are errors of the call.
     """
     x, categories = c.cast(c.input(0), i64), vector(c, "cats_int64s", i64)
     if c.flag("zeros", True):
         return c.cast(c.add("equal", c.reshape(x, (*x.shape, 1)), categories), f32)
     order = np.argsort(categories.array, kind="stable")
     found = c.add("find_sorted", x, CompileTimeConstant(categories.array[order]))
-    place = c.add("gather", CompileTimeConstant(order.astype(np.int64)), found, axis=0)
+    last = c.scalar(len(order) - 1, i64)
+    _refuse_unknown(c, c.add("less", last, found), len(order))
+    place = c.add("gather", CompileTimeConstant(order.astype(np.int64)), c.add("minimum", found, last), axis=0)
     every = CompileTimeConstant(np.arange(len(order)))
     return c.cast(c.add("equal", c.reshape(place, (*x.shape, 1)), every), f32)
+
+
+def _refuse_unknown(c: Call, unknown: Operand, count: int) -> None:
+    """Makes calls fail in which an element is *unknown*, none of *count* categories."""
+    place = as_expr(c.late_number(first_true(c, unknown), "unknown", "the place of an element of no category"))
+    c.require(
+        eq(place, 0),
+        f"element {{0}} of {c.node.input[0]}, counted from 1, is none of its {count} categories: give another, or export the "
+        "model with an encoder that ignores unknown ones (zeros=1; scikit-learn: handle_unknown='ignore')",
+        place,
+    )
 
 
 @translates("LabelEncoder", "CategoryMapper", domain=DOMAIN)

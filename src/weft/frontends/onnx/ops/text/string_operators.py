@@ -14,8 +14,8 @@ from weft.frontends.onnx.ops.text.regular_expressions import compile_pattern
 from weft.frontends.onnx.registry import translates, translates_strings
 from weft.frontends.onnx.string_pool import in_case
 from weft.graph import UNFIT
-from weft.graph.builder import CompileTimeConstant, total
-from weft.graph.composites.selection import compress
+from weft.graph.builder import CompileTimeConstant
+from weft.graph.composites.selection import compress, first_true
 from weft.graph.composites.sequences import concat
 from weft.ir import as_expr, eq
 from weft.ops import same_size
@@ -137,7 +137,9 @@ def _parsed(c: Call, ids: Operand, dtype: DType) -> Operand:
     numbers, bad = c.add_many("string_parse", c.kept(ids), c.strings.constant, dtype=read)
     _refuse(c, bad, dtype)
     if dtype.is_int and read is not dtype:
-        _refuse(c, _first_beyond(c, numbers, dtype), dtype)
+        low, high = (c.scalar(bound, read) for bound in dtype.int_range)
+        beyond = c.add("logical_or", c.add("less", numbers, low), c.add("less", high, numbers))
+        _refuse(c, first_true(c, beyond), dtype)
     return c.cast(numbers, dtype)
 
 
@@ -145,15 +147,3 @@ def _refuse(c: Call, bad: Operand, dtype: DType) -> None:
     """Makes calls fail in which *bad* is not 0 but the place of a string, counted from 1."""
     place = as_expr(c.late_number(bad, "unreadable", "the place of a string that is no number"))
     c.require(eq(place, 0), f"string {{0}} of {c.node.input[0]}, counted from 1, is no number of type {dtype}", place)
-
-
-def _first_beyond(c: Call, x: Operand, dtype: DType) -> Operand:
-    """Returns the place of the first of the integers *x* that *dtype* lacks, counted from 1; 0 where it has all of them."""
-    count = total(x.shape)
-    low, high = (c.scalar(bound, x.dtype) for bound in dtype.int_range)
-    is_beyond = c.add("logical_or", c.add("less", x, low), c.add("less", high, x))
-    behind = c.add("sub", c.size(count), c.add("range", start=0, size=count))  # how many there are from each on
-    found = c.add("where", c.reshape(is_beyond, (count,)), behind, c.scalar(0, i64))
-    most = c.add("reduce_max", found, axes=(0,), keepdims=False)
-    place = c.add("sub", c.size(count + 1), most)
-    return c.add("where", c.add("equal", most, c.scalar(0, i64)), most, place)
