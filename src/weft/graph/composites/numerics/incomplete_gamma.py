@@ -10,6 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.composites.branches_and_loops import loop
@@ -19,10 +21,10 @@ from weft.support.dtypes import f64, i64
 _MOST_STEPS: Final = 50_000
 """Steps after which sums end: more than any a below 1e7 needs."""
 
-_ENOUGH: Final = 1e-15
+_ENOUGH: Final = 4 * float(np.finfo(np.float64).eps)
 """What the last step of a sum may add, of the sum."""
 
-_TINY: Final = 1e-300
+_TINY: Final = float(np.finfo(np.float64).tiny)
 """Stands for zeros that Lentz' method would divide by."""
 
 
