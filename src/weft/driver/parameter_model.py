@@ -14,6 +14,7 @@ Gomard, Sestoft, "Partial Evaluation and Automatic Program Generation", 1993, ch
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,7 @@ class ParameterModel:
 
     def __init__(self, made: Compilation, threads: int | None) -> None:
         self._model = Model(made.package, threads=threads)
+        self.has_late_outputs = self._model.has_late_outputs
         given = len(made.source.inputs)
         self.bound = tuple([spec.name for spec in self._model.inputs[given:]])
         constants = self._model.package.constants
@@ -53,6 +55,10 @@ class ParameterModel:
     def run(self, inputs: Sequence[object]) -> list[Array]:
         """Runs the model, as `Model.run` does."""
         return self._model.run(inputs)
+
+    def run_in(self, library: _rt.Exchange, inputs: Sequence[object]) -> list[Any]:
+        """Runs the model, as `Model.run_in` does."""
+        return self._model.run_in(library, inputs)
 
     def refresh(self) -> None:
         """Computes anew all constants that are made of parameters."""

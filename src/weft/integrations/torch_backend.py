@@ -28,7 +28,7 @@ from weft.driver.parameter_model import ParameterModel, compile_parameters
 from weft.frontends.torch.decompose import decompositions
 from weft.frontends.torch.graph_module import Captured, from_graph_module
 from weft.frontends.torch.nodes import elements_of
-from weft.integrations.torch_weights import WeightWatch
+from weft.native import _rt
 from weft.support.errors import InputError, ModelError
 
 Compiled: TypeAlias = Callable[[list[Any]], list[Any]]
@@ -53,6 +53,16 @@ again.
 With *fallback*, PyTorch itself runs graphs that Weft can't compile, and a warning says why; without it they are refused. The
 others are those of `weft.compile`; *threads* are by default `torch.get_num_threads()`.
 """
+
+
+SAMPLES: Final = 64
+"""About as many elements of a weight are compared in each call, at odd distances, which meet any pattern of rows and columns.
+
+They tell of writes that nobody counts, through `Tensor.data` or NumPy, as optimizers and loaders of weights do them to whole
+tensors.
+"""
+
+TENSORS: Final = _rt.Exchange(torch.Tensor)
 
 
 def weft_backend(
@@ -86,9 +96,9 @@ def _compiled(module: GraphModule, inputs: Sequence[Any], options: dict[str, Any
     if static and options["freeze"]:
         made = _Frozen(module, static, options)
     elif packed:
-        made = _Prepacked(module, static, packed, options)
+        made = _Prepacked(module, packed, options)
     else:
-        made = _built(module, options, static)
+        made = _built(module, options)
     made._boxed_call = True  # it is given the only references to its arguments
     run: Compiled = made
     return run
@@ -102,12 +112,11 @@ def _is_packed(tensor: torch.Tensor) -> bool:
 def _built(
     module: GraphModule,
     options: dict[str, Any],
-    static: tuple[int, ...] = (),
     *,
     weights: dict[int, torch.Tensor] | None = None,
     parameters: dict[int, torch.Tensor] | None = None,
 ) -> _Run | _Interpreted:
-    """Compiles a graph, or returns what lets PyTorch run it; the arguments *static* are weights."""
+    """Compiles a graph, or returns what lets PyTorch run it."""
     try:
         with unset_fake_temporarily():  # constants of the graph have elements, and there they would be refused
             captured = from_graph_module(module, weights, parameters)
@@ -119,7 +128,7 @@ def _built(
             raise
         warnings.warn(f"PyTorch itself runs a graph that Weft can't compile: {error}", stacklevel=2)
         return _Interpreted(module)
-    return _Run(module, captured, model, static)
+    return _Run(module, captured, model)
 
 
 class _Interpreted:
@@ -142,34 +151,42 @@ class _Result(NamedTuple):
     is_size: bool
     is_complex: bool
 
+    @property
+    def is_as_made(self) -> bool:
+        """Tells whether it is a tensor as a model makes them."""
+        return self.order is None and not self.is_size and not self.is_complex
+
 
 class _Run:
     """A compiled graph, called with tensors and numbers of PyTorch's."""
 
-    def __init__(
-        self, module: GraphModule, captured: Captured, model: ParameterModel | None, static: tuple[int, ...]
-    ) -> None:
-        self.model, self.arguments, self.parameters = model, captured.arguments, captured.parameters
+    def __init__(self, module: GraphModule, captured: Captured, model: ParameterModel | None) -> None:
+        self.model, self.parameters = model, captured.parameters
+        places = [n for n in module.graph.nodes if n.op == "placeholder"]
+        self.arguments = [(k, _is_plain(places[k])) for k in captured.arguments]
         numbers = {p.name: k for k, p in captured.parameters.items()}
         self.bound = [] if model is None else [numbers[name] for name in model.bound]
-        self.held: dict[int, tuple[int, Any]] = dict.fromkeys(static, (0, None))
         output = next(n for n in reversed(module.graph.nodes) if n.op == "output").args[0]
         self.made: list[Any] = [None] * len(output)
         self.passed, self.draws = captured.passed, captured.draws
         self.results = [_result(k, output[k]) for k in captured.results]
+        self.as_made = len(self.results) == len(output) and all(r.is_as_made for r in self.results)
 
     def __call__(self, args: list[Any]) -> list[Any]:
-        given = [self._held(k, args[k]) if k in self.held else _array(args[k]) for k in self.arguments]
+        given = [args[k] if is_plain else _array(args[k]) for k, is_plain in self.arguments]
         if self.draws:
             given.append(_seed())
-        given += [self._held(k, args[k]) for k in self.bound]
+        given += [args[k] for k in self.bound]
         made = list(self.made)
         for k, argument in self.passed.items():
             made[k] = args[argument]
         args.clear()
-        if self.model is not None:
-            for result, array in zip(self.results, self.model.run(given), strict=True):
-                made[result.number] = array.item() if result.is_size else _tensor(array, result)
+        if self.model is None:
+            return made
+        if self.as_made and not self.model.has_late_outputs:
+            return self.model.run_in(TENSORS, given)
+        for result, tensor in zip(self.results, _results(self.model, given), strict=True):
+            made[result.number] = tensor.item() if result.is_size else _laid_out(tensor, result)
         return made
 
     def refresh(self, tensors: Mapping[int, torch.Tensor]) -> None:
@@ -179,14 +196,21 @@ class _Run:
         if self.model is not None:
             self.model.refresh()
 
-    def _held(self, k: int, tensor: torch.Tensor) -> Any:
-        """Returns the array of a weight, made once for each place in memory: making it takes longer than most else in a call."""
-        place = tensor.data_ptr()
-        if self.held[k][0] != place or not place:
-            if not tensor.is_contiguous() or tensor.is_complex():
-                return _array(tensor)
-            self.held[k] = (place, _array(tensor))
-        return self.held[k][1]
+
+def _results(model: ParameterModel, given: list[Any]) -> list[torch.Tensor]:
+    """Runs a model; outputs whose sizes its call finds are made as arrays first."""
+    if not model.has_late_outputs:
+        return model.run_in(TENSORS, given)
+    given = [_array(v) if isinstance(v, torch.Tensor) else v for v in given]
+    return [_tensor(array) for array in model.run(given)]
+
+
+def _is_plain(node: torch.fx.Node) -> bool:
+    """Tells whether a model reads an argument as it lies in memory; guards see that all that come are like the first."""
+    meta = node.meta.get("val")
+    if not isinstance(meta, torch.Tensor) or meta.is_complex() or meta.is_neg():
+        return False
+    return _order(node) is None and all(map(_hint, meta.stride()))
 
 
 def _seed() -> Any:
@@ -199,7 +223,7 @@ class _Frozen:
 
     def __init__(self, module: GraphModule, static: tuple[int, ...], options: dict[str, Any]) -> None:
         self.module, self.static, self.options = module, static, options
-        self.watch, self.lock = WeightWatch(), Lock()
+        self.watch, self.lock = _rt.Watch(torch.Tensor, SAMPLES), Lock()
         self.run: Compiled = _Interpreted(module)
 
     def __call__(self, args: list[Any]) -> list[Any]:
@@ -217,11 +241,9 @@ class _Prepacked:
     Nobody counts the writes to tensors of inference mode: they are inputs as the other arguments are.
     """
 
-    def __init__(
-        self, module: GraphModule, static: tuple[int, ...], packed: tuple[int, ...], options: dict[str, Any]
-    ) -> None:
-        self.module, self.static, self.packed, self.options = module, static, packed, options
-        self.watch, self.lock = WeightWatch(), Lock()
+    def __init__(self, module: GraphModule, packed: tuple[int, ...], options: dict[str, Any]) -> None:
+        self.module, self.packed, self.options = module, packed, options
+        self.watch, self.lock = _rt.Watch(torch.Tensor, SAMPLES), Lock()
         self.run: _Run | _Interpreted | None = None
 
     def __call__(self, args: list[Any]) -> list[Any]:
@@ -229,7 +251,7 @@ class _Prepacked:
             if self.run is None:
                 counted = {k: args[k].detach() for k in self.packed if not args[k].is_inference()}
                 self.packed = tuple(counted)
-                self.run = _built(self.module, self.options, self.static, parameters=counted)
+                self.run = _built(self.module, self.options, parameters=counted)
                 self.watch.has_changed([args[k] for k in self.packed])
             elif self.watch.has_changed([args[k] for k in self.packed]) and isinstance(self.run, _Run):
                 self.run.refresh({k: args[k] for k in self.packed})
@@ -248,12 +270,15 @@ def _array(value: Any) -> Any:
     return held.numpy()
 
 
-def _tensor(array: Any, result: _Result) -> torch.Tensor:
-    """Returns an array as a tensor of the same memory; with its dimensions in memory in another order, as a copy."""
+def _tensor(array: Any) -> torch.Tensor:
+    """Returns an array as a tensor of the same memory."""
     if array.dtype.kind == "V":
-        made = torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    else:
-        made = torch.from_numpy(array)
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def _laid_out(made: torch.Tensor, result: _Result) -> torch.Tensor:
+    """Returns a tensor as PyTorch expects it; with its dimensions in memory in another order, as a copy."""
     made = torch.view_as_complex(made) if result.is_complex else made
     order = result.order
     if order is None:
@@ -275,7 +300,12 @@ def _order(node: Any) -> tuple[int, ...] | None:
     meta = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
     if not isinstance(meta, torch.Tensor) or meta.is_contiguous() or 0 in meta.shape:
         return None
-    strides = [int(s) if isinstance(s, int) else s.node.hint for s in meta.stride()]
+    strides = [_hint(s) for s in meta.stride()]
     if any(not s for s in strides):
         return None  # repeated elements, which have no place of their own
     return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
+
+
+def _hint(size: Any) -> int:
+    """Returns a size, or what a symbolic one was when the graph was captured."""
+    return size if isinstance(size, int) else int(size.node.hint)

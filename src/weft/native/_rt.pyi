@@ -98,6 +98,21 @@ class Image:
     @property
     def nbytes(self) -> int: ...
 
+class Exchange:
+    """The functions for tensors that a type has in `__dlpack_c_exchange_api__`; raises TypeError where it has none."""
+
+    def __init__(self, type: type) -> None: ...
+
+class Watch:
+    """Compares tensors of a type that has such functions with what they were at the last look."""
+
+    def __init__(self, type: type, samples: int) -> None: ...
+    def has_changed(self, tensors: Sequence[Any]) -> bool:
+        """Tells whether any is not as the last call found it, or there are others; true in the first.
+
+        It compares their places in memory, the count of writes (`_version`, if there is one), and some *samples* of elements.
+        """
+
 class Model:
     """A compiled model; may be run from several threads at once.
 
@@ -153,6 +168,8 @@ class Model:
         Raises TypeError, ValueError or BufferError for inputs that are not so, and `Failed`. A signal that comes meanwhile is
         handled before the next parallel loop, within about 0.1 s; if its handler raises, the call ends with that exception.
         """
+    def run_in(self, inputs: Sequence[Any], library: Exchange) -> list[Any]:
+        """Does the same with tensors of a library, which inputs may be and outputs are. Sizes may not be late."""
     def run_into(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None] | None, stop: Buffer | None
     ) -> list[Any]:

@@ -45,7 +45,7 @@ class Model:
         self.threads = _rt.threads(threads or 0)
         self._options = {"threads": threads, "spinning": spinning}  # as `load` takes them
         self._dtypes = [spec.dtype.numpy for spec in (*package.inputs, *package.outputs)]  # says so if one is missing
-        self._has_late_outputs = any(spec.late for spec in self.outputs)
+        self.has_late_outputs = any(spec.late for spec in self.outputs)
         self._names = tuple([spec.name for spec in self.inputs])
         self._device = _device_of(self.package)
         self._native = _load(self.package, self.threads, check_bool("spinning", spinning), self._device)
@@ -88,7 +88,7 @@ class Model:
         Raises `InputError` for arrays that do not fit, `RuntimeFailure` for values that break what the model assumes, and
         when it was stopped.
         """
-        if out is not None and self._has_late_outputs:  # which are copied to where they are to be
+        if out is not None and self.has_late_outputs:  # which are copied to where they are to be
             return self._run_into(fit_inputs(inputs, self.inputs), inputs, out, stop, state)
         try:
             return self._run(inputs, inputs, out, stop, state)  # arrays that fit as they are need no look from here
@@ -101,6 +101,20 @@ class Model:
         if out is None:
             return self._run(fitting, inputs, None, stop, state)
         return self._run_into(fitting, inputs, out, stop, state)
+
+    def run_in(self, library: _rt.Exchange, inputs: Sequence[object]) -> list[Any]:
+        """Runs the model as `run` does; its inputs may be tensors of a library, and its outputs are.
+
+        The model has no late outputs.
+        """
+        try:
+            return self._run(inputs, inputs, None, None, None, library)
+        except WeftError:
+            raise
+        except (TypeError, ValueError, BufferError):
+            if _rt.handler_raised():
+                raise
+        return self._run(fit_inputs(inputs, self.inputs), inputs, None, None, None, library)
 
     def _run_into(
         self,
@@ -138,9 +152,12 @@ class Model:
         out: Sequence[object] | None,
         stop: _rt.Buffer | None,
         state: State | None,
+        library: _rt.Exchange | None = None,
     ) -> list[Array]:
         """Runs the native model on *arrays*, made of what was *given*."""
         try:
+            if library is not None:
+                return self._native.run_in(arrays, library)
             if state is not None:
                 return self._native.run_with(arrays, state.native, out, stop)  # type: ignore[arg-type]
             if out is None and stop is None:

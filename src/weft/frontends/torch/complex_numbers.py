@@ -123,7 +123,7 @@ def _zeros(c: Call, shape: tuple[Expr, ...]) -> Operand:
 
 def real_type(dtype: torch.dtype) -> torch.dtype:
     """Returns the type of the parts of complex numbers; that of others as it is."""
-    return dtype.to_real() if dtype in (torch.complex64, torch.complex128) else dtype
+    return dtype.to_real() if dtype.is_complex else dtype
 
 
 def has_complex(value: Any) -> bool:

@@ -135,8 +135,31 @@ class State {
 // An Image as it is; bytes as an Image of their own.
 nb::object mapped(nb::object image);
 
+// The functions of a library for its tensors, found on their type; they run no Python code.
+struct ExchangeTable;
+class Exchange {
+  public:
+    explicit Exchange(nb::object type);
+
+    // Describes a tensor of the library's, of whatever device and strides; false for what is none.
+    bool view(nb::handle object, nb::dlpack::dltensor &view) const;
+
+    // A tensor of the library's, which owns the block.
+    nb::object tensor(const weft_tensor &made, Block *block) const;
+
+  private:
+    nb::object type_;
+    const ExchangeTable *table_;
+};
+
+bool is_contiguous(const nb::dlpack::dltensor &view);
+
+// Packed constants as one block: adopted when it is one already, else copied together.
+nb::object pack(nb::handle constants);
+
 // The code of a DLPack type; -1 for one that Weft does not have.
 int32_t code_of(nb::dlpack::dtype type);
+nb::dlpack::dtype dlpack_type(int32_t code);
 
 nb::object numpy_dtype(int32_t code);
 nb::object numpy_array(nb::handle shape, nb::handle dtype, nb::handle block);
@@ -145,6 +168,7 @@ nb::object numpy_array(nb::handle shape, nb::handle dtype, nb::handle block);
 [[noreturn]] void raise_failed(int32_t status, const char *entry, const weft_ctx &ctx);
 
 void bind_artifact(nb::module_ &m);
+void bind_exchange(nb::module_ &m);
 void bind_memory(nb::module_ &m);
 void bind_kernel(nb::module_ &m);
 void bind_model(nb::module_ &m);

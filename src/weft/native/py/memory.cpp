@@ -1,4 +1,5 @@
 // Memory and arrays: aligned blocks, mapped images, NumPy arrays over blocks, tensors through DLPack.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -106,6 +107,16 @@ int32_t code_of(nb::dlpack::dtype type) {
     }
 }
 
+nb::dlpack::dtype dlpack_type(int32_t code) {
+    using nb::dlpack::dtype_code;
+    for (dtype_code kind : {dtype_code::Float, dtype_code::Bfloat, dtype_code::Int, dtype_code::UInt, dtype_code::Bool})
+        for (uint8_t bits : {8, 16, 32, 64}) {
+            nb::dlpack::dtype type{static_cast<uint8_t>(kind), bits, 1};
+            if (code_of(type) == code) return type;
+        }
+    throw nb::type_error("DLPack has no such dtype");
+}
+
 // The tensor's memory as a read-only NumPy array, strides and all; bfloat16 too, which NumPy's own reader refuses.
 static nb::object from_dlpack(nb::ndarray<nb::ro> tensor) {
     if (tensor.device_type() != nb::device::cpu::value) throw nb::buffer_error("the tensor is not in the CPU's memory");
@@ -134,7 +145,36 @@ static uint64_t checksum(nb::handle data, std::optional<uint64_t> before) {
     return weft_checksum_more(before.value_or(static_cast<uint64_t>(pinned.view.len)), pinned.view.buf, pinned.view.len);
 }
 
+nb::object pack(nb::handle constants) {
+    if (nb::isinstance<Block>(constants)) return nb::borrow(constants);
+    std::vector<std::pair<int64_t, Pinned>> parts;
+    if (PyObject_CheckBuffer(constants.ptr())) {
+        parts.emplace_back(0, Pinned(constants, PyBUF_SIMPLE));
+    } else {
+        for (nb::handle part : constants)
+            parts.emplace_back(nb::cast<int64_t>(part[0]), Pinned(part[1], PyBUF_SIMPLE));
+    }
+    std::sort(parts.begin(), parts.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+    int64_t bytes = 0;
+    for (const auto &[offset, part] : parts) {
+        if (offset < 0 || offset % WEFT_ALIGN != 0) throw nb::value_error("a constant's offset is a multiple of 64");
+        if (offset < bytes) throw nb::value_error("two constants overlap");
+        bytes = offset + static_cast<int64_t>(part.view.len);
+    }
+    Block *block = new Block(bytes);
+    nb::object result = nb::cast(block, nb::rv_policy::take_ownership);
+    char *data = static_cast<char *>(block->data);
+    int64_t end = 0;
+    for (const auto &[offset, part] : parts) {
+        std::memset(data + end, 0, static_cast<size_t>(offset - end));  // a saved model is the same bytes every time
+        std::memcpy(data + offset, part.view.buf, static_cast<size_t>(part.view.len));
+        end = offset + static_cast<int64_t>(part.view.len);
+    }
+    return result;
+}
+
 void bind_memory(nb::module_ &m) {
+    m.def("pack", &pack, nb::arg("constants"));
     nb::class_<Block>(m, "Block", nb::type_slots(block_slots), "Aligned memory, in huge pages when large.")
         .def(nb::init<int64_t>(), nb::arg("nbytes"))
         .def_ro("nbytes", &Block::bytes)

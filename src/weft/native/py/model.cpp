@@ -106,6 +106,9 @@ class Model {
 
     nb::list run(nb::sequence inputs) { return call(inputs, nb::none(), nullptr); }
 
+    // Does the same with tensors of a library, for inputs and outputs; no output's size may be known only when the call has run.
+    nb::list run_in(nb::sequence inputs, const Exchange &library) { return call(inputs, nb::none(), nullptr, nullptr, &library); }
+
     // Does as run_into, with a state.
     nb::list run_with(nb::sequence inputs, State &state, nb::handle outputs, nb::handle stop) {
         return run_stoppable(inputs, outputs, stop, state.state);
@@ -154,9 +157,10 @@ class Model {
         const void *made;  // nullptr: the model writes into the caller's memory itself
     };
 
-    nb::list call(nb::sequence inputs, nb::handle outputs, const uint8_t *flag, weft_state *state = nullptr) {
+    nb::list call(nb::sequence inputs, nb::handle outputs, const uint8_t *flag, weft_state *state = nullptr,
+                  const Exchange *library = nullptr) {
         Running::begin();
-        std::vector<Input> taken = take_inputs(inputs);
+        std::vector<Input> taken = take_inputs(inputs, library);
         std::vector<weft_tensor> in, out;
         std::vector<int64_t> shapes(output_dims_);
         in.reserve(inputs_.size());
@@ -179,7 +183,8 @@ class Model {
         std::vector<Given> given;
         std::vector<nb::object> kept;
         if (outputs.is_none()) {
-            for (size_t i = 0; i < out.size(); i++) arrays.append(allocate(out[i], dtypes_[i]));
+            for (size_t i = 0; i < out.size(); i++)
+                arrays.append(library == nullptr ? allocate(out[i], dtypes_[i]) : library->tensor(out[i], block_for(out[i])));
         } else {
             take_outputs(nb::borrow<nb::sequence>(outputs), taken, out, arrays, given, kept);
         }
@@ -258,12 +263,17 @@ class Model {
         return x < y + bytes && y < x + a.len;
     }
 
-    std::vector<Input> take_inputs(nb::sequence inputs) const {
+    std::vector<Input> take_inputs(nb::sequence inputs, const Exchange *library) const {
         if (nb::len(inputs) != inputs_.size()) throw nb::type_error("the number of inputs is not the model's");
         std::vector<Input> taken;
         taken.reserve(inputs_.size());
         for (nb::handle input : inputs) {
             const Spec &spec = inputs_[taken.size()];
+            nb::dlpack::dltensor view;
+            if (library != nullptr && library->view(input, view)) {
+                taken.push_back(take_viewed(view, spec));
+                continue;
+            }
             taken.push_back(PyObject_CheckBuffer(input.ptr()) ? take_buffer(input, spec) : take_exported(input, spec));
         }
         return taken;
@@ -280,6 +290,13 @@ class Model {
         }
         if (!fits(view, spec)) throw nb::type_error("an input's dtype or rank is not the model's");
         return {std::move(pinned), {}, view.buf, reinterpret_cast<const int64_t *>(view.shape), view.len};
+    }
+
+    static Input take_viewed(const nb::dlpack::dltensor &view, const Spec &spec) {
+        if (view.device.device_type != nb::device::cpu::value || view.ndim != spec.second || code_of(view.dtype) != spec.first)
+            throw nb::type_error("an input's device, dtype or rank is not the model's");
+        if (!is_contiguous(view)) throw nb::value_error("an input is not contiguous");
+        return {std::nullopt, {}, view.data, view.shape, 0};
     }
 
     // A tensor of another library, if it is as the model wants it.
@@ -321,47 +338,22 @@ class Model {
     static nb::object allocate(weft_tensor &tensor, nb::handle dtype) {
         if (std::any_of(tensor.shape, tensor.shape + tensor.ndim, is_late)) return nb::none();
         nb::object shape = shape_of(tensor);
+        return numpy_array(shape, dtype, nb::cast(block_for(tensor), nb::rv_policy::take_ownership));
+    }
+
+    // New memory for an output.
+    static Block *block_for(weft_tensor &tensor) {
         int64_t bytes = weft_dtype_bytes(tensor.dtype);
         for (int32_t i = 0; i < tensor.ndim; i++)
             if (tensor.shape[i] < 0 || __builtin_mul_overflow(bytes, tensor.shape[i], &bytes))
                 throw nb::value_error("an output's planned shape is impossible");
         Block *block = new Block(bytes);
         tensor.data = block->data;
-        return numpy_array(shape, dtype, nb::cast(block, nb::rv_policy::take_ownership));
+        return block;
     }
 };
 
-// Packed constants as one block: adopted when it is one already, else copied together.
-static nb::object pack(nb::handle constants) {
-    if (nb::isinstance<Block>(constants)) return nb::borrow(constants);
-    std::vector<std::pair<int64_t, Pinned>> parts;
-    if (PyObject_CheckBuffer(constants.ptr())) {
-        parts.emplace_back(0, Pinned(constants, PyBUF_SIMPLE));
-    } else {
-        for (nb::handle part : constants)
-            parts.emplace_back(nb::cast<int64_t>(part[0]), Pinned(part[1], PyBUF_SIMPLE));
-    }
-    std::sort(parts.begin(), parts.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
-    int64_t bytes = 0;
-    for (const auto &[offset, part] : parts) {
-        if (offset < 0 || offset % WEFT_ALIGN != 0) throw nb::value_error("a constant's offset is a multiple of 64");
-        if (offset < bytes) throw nb::value_error("two constants overlap");
-        bytes = offset + static_cast<int64_t>(part.view.len);
-    }
-    Block *block = new Block(bytes);
-    nb::object result = nb::cast(block, nb::rv_policy::take_ownership);
-    char *data = static_cast<char *>(block->data);
-    int64_t end = 0;
-    for (const auto &[offset, part] : parts) {
-        std::memset(data + end, 0, static_cast<size_t>(offset - end));  // a saved model is the same bytes every time
-        std::memcpy(data + offset, part.view.buf, static_cast<size_t>(part.view.len));
-        end = offset + static_cast<int64_t>(part.view.len);
-    }
-    return result;
-}
-
 void bind_model(nb::module_ &m) {
-    m.def("pack", &pack, nb::arg("constants"));
     nb::class_<Model>(m, "Model", "A compiled model; may be run from several threads at once.")
         .def("__init__",
              [](Model *self, nb::object image, int64_t plan, int64_t main, nb::object constants,
@@ -389,5 +381,6 @@ void bind_model(nb::module_ &m) {
         .def("run_with", &Model::run_with, nb::arg("inputs"), nb::arg("state"), nb::arg("outputs").none(),
              nb::arg("stop").none())
         .def("run", &Model::run, nb::arg("inputs"))
+        .def("run_in", &Model::run_in, nb::arg("inputs"), nb::arg("library"))
         .def("run_into", &Model::run_into, nb::arg("inputs"), nb::arg("outputs").none(), nb::arg("stop").none());
 }

@@ -5,10 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 import torch
-from tests.frontends.torch.cases import choices, complex_numbers, elementwise, matrices, movement, networks, special
+from tests.frontends.torch.cases import (
+    choices,
+    complex_numbers,
+    elementwise,
+    matrices,
+    movement,
+    networks,
+    regions,
+    special,
+)
 from tests.frontends.torch.cases.tensors import ROWS, Case
 
-FAMILIES: Final = (elementwise, networks, choices, movement, complex_numbers, matrices, special)
+FAMILIES: Final = (elementwise, networks, choices, movement, complex_numbers, matrices, special, regions)
 CASES: dict[str, Case] = {name: case for family in FAMILIES for name, case in family.CASES.items()}
 BATCH = {0: torch.export.Dim("batch")}
 DECOMPOSED = {

@@ -86,7 +86,7 @@ CASES: dict[str, Case] = {
     "complex numbers moved": (moved, [PAIRS]),
     "complex numbers made": (
         lambda x, y: tuple(
-            [torch.view_as_real(v) for v in (torch.complex(x, y), torch.polar(x, y), x.to(torch.complex64))]
+            [torch.view_as_real(v) for v in (torch.complex(x, y), torch.polar(x, y), x.to(torch.complex64), x.chalf())]
         ),
         [X, Y],
     ),

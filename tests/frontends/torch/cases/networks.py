@@ -77,7 +77,11 @@ CASES: dict[str, Case] = {
         [SERIES, IMAGES, VOLUME],
     ),
     "batch_norm": (
-        lambda x, m, v, w, b: (F.batch_norm(x, m, v, w, b), F.batch_norm(x, m, v)),
+        lambda x, m, v, w, b: (
+            F.batch_norm(x, m, v, w, b),
+            F.batch_norm(x, m, v),
+            A.native_batch_norm(x, w, b, m, v, False, 0.1, 1e-5),
+        ),
         [IMAGES, C4, C4.abs() + 0.1, C4 + 1, C4],
     ),
     "layer_norm": (lambda x, w, b: (F.layer_norm(x, (3, 6)), F.layer_norm(x, (6,), w, b)), [ROWS, D6, D6]),

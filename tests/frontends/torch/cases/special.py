@@ -47,6 +47,13 @@ CASES: dict[str, Case] = {
         ),
         [WIDE / 2, POSITIVE],
     ),
+    "incomplete gamma": (
+        lambda a, x: (torch.igamma(a, x), torch.igammac(a, x), P.igamma(x, a), P.igammac(x, a)),
+        [
+            torch.tensor([0.0, 0, 1, torch.inf, torch.inf, 2, -1, 2, 1e-3, 0.7, 3, 40, 250]),
+            torch.tensor([0.0, 1, 0, 1, torch.inf, torch.inf, 1, -2, 1e-5, 2.5, 1.5, 44, 240]),
+        ],
+    ),
     "normal distribution": (
         lambda x: (
             torch.erfinv(x),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.frontends.torch.call import Call
-from weft.frontends.torch.ops.pooling import as_given, with_batch
+from weft.frontends.torch.ops.windows.pooling import as_given, with_batch
 from weft.frontends.torch.registry import translates
 from weft.graph.builder import Operand, Results, static_sizes
 from weft.graph.composites.windows import same_pads

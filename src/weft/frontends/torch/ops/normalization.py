@@ -21,8 +21,9 @@ def batch_norm(c: Call) -> Results:
 
 @translates("_native_batch_norm_legit_no_training")
 def native_batch_norm(c: Call) -> Results:
-    """The same, as programs made functional have it."""
-    return _normalized(c), None, None
+    """The same, as programs made functional have it, with the statistics of a batch, of which there are none."""
+    nothing = c.add("full", shape=(0,), value=0, dtype=c.dtype)
+    return _normalized(c), nothing, nothing
 
 
 def _normalized(c: Call) -> Operand:

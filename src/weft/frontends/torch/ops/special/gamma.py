@@ -1,4 +1,4 @@
-"""Derivatives of the gamma function's logarithm, and Hurwitz' zeta function, of which they are values.
+"""Incomplete gamma functions, derivatives of gamma's logarithm, and Hurwitz' zeta function, of which these are values.
 
 Sums of powers begin with terms one by one, and go on by the formula of Euler and Maclaurin (Abramowitz and Stegun, 23.1.30).
 """
@@ -8,15 +8,32 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from weft.frontends.torch.call import Call
-from weft.frontends.torch.registry import translates
+from weft.frontends.torch.call import Call, common_shape
+from weft.frontends.torch.registry import Translation, translates
 from weft.graph.builder import Operand, Results
+from weft.graph.composites.numerics.incomplete_gamma import incomplete_gamma
 
 _TERMS: Final = 20
 """Terms that are added one by one; arguments above -12 are far from 0 behind them."""
 
 _BERNOULLI: Final = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
 """Bernoulli's numbers of even index, from 2 on."""
+
+
+def _incomplete(*, upper: bool) -> Translation:
+    """The share of the gamma function's integral below a bound, or above it."""
+
+    def translate(c: Call) -> Results:
+        given = [c.operand(name, c.dtype) for name in ("self", "other")]
+        shape = common_shape([v.shape for v in given])
+        a, x = (c.add("expand", v, shape=shape) for v in given)
+        return incomplete_gamma(c, a, x, upper=upper)
+
+    return translate
+
+
+translates("igamma", "prims.igamma.default")(_incomplete(upper=False))
+translates("igammac", "prims.igammac.default")(_incomplete(upper=True))
 
 
 @translates("digamma", "prims.digamma.default")

@@ -1,0 +1,1 @@
+"""Windows of images and volumes, and samples between their elements."""

@@ -1,0 +1,50 @@
+"""Reductions of segments, windows at places that a tensor tells, and samples of volumes."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import torch
+from tests.frontends.torch.cases.tensors import A, Case
+from tests.frontends.torch.modules import numbers
+
+LENGTHS, OFFSETS = torch.tensor([2, 0, 3]), torch.tensor([0, 2, 2, 5])
+
+
+def segments(x: torch.Tensor, how: str, initial: float | None) -> list[Any]:
+    """The segments of five rows, by their lengths and by their offsets."""
+    given: list[dict[str, Any]] = [{"lengths": LENGTHS}, {"offsets": OFFSETS}]
+    return [torch.segment_reduce(x, how, axis=0, initial=initial, unsafe=True, **g) for g in given]
+
+
+CASES: dict[str, Case] = {
+    "segments": (
+        lambda x, y: (
+            *[v for how in ("sum", "mean", "prod", "max", "min") for v in segments(x, how, 2)],
+            *[v for how in ("mean", "max") for v in segments(x, how, None)],
+            torch.segment_reduce(y, "sum", lengths=torch.stack([LENGTHS, LENGTHS.flip(0)]), axis=1, unsafe=True),
+        ),
+        [numbers(5, 3), numbers(2, 5, 3, seed=1)],
+    ),
+    "fractional pools": (
+        lambda x, u, y, w: (
+            A.fractional_max_pool2d(x, [2, 3], [5, 4], u),
+            A.fractional_max_pool2d(x, [2, 3], [1, 4], u),
+            A.fractional_max_pool3d(y, [2, 3, 2], [3, 2, 2], w),
+        ),
+        [
+            numbers(2, 3, 9, 8),
+            numbers(2, 3, 2, seed=1).abs() % 1,
+            numbers(2, 6, 7, 5, seed=2),
+            torch.full((1, 2, 3), 0.4),
+        ],
+    ),
+    "samples of volumes": (
+        lambda x, grid: tuple(
+            [A.grid_sampler_3d(x, grid, *how) for how in product((0, 1), (0, 1, 2), (False, True))]
+            + [A.grid_sampler_3d(x[:, :, :1], grid, 0, 2, True)]
+        ),
+        [numbers(2, 2, 3, 4, 5), numbers(2, 2, 3, 2, 3, seed=1)],
+    ),
+}
