@@ -16,11 +16,11 @@ from weft.driver.best_records import BestRecords
 from weft.driver.cache.cache_key import Shapes
 from weft.driver.cache.code_cache import Cache
 from weft.driver.calibrate import target_here
-from weft.driver.choose_versions import choose_versions
 from weft.driver.device.check_values import check_values
 from weft.driver.device.device_package import device_host
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.driver.export.artifact_notes import arena_bytes, hash_files, notes_of
+from weft.driver.host.choose_versions import choose_versions
 from weft.driver.host.entry import place_constants
 from weft.driver.host.entry_declarations import host_program
 from weft.driver.host.host_operators import check_host_operators
