@@ -80,9 +80,18 @@ def test_the_numbers_are_those_of_inspect(cli: Cli) -> None:
 
 def test_kernels_that_no_call_needs_are_left_out(cli: Cli, tmp_path: Path) -> None:
     """Those of a vectorizer that look for a wrong index run only if there is one."""
-    counts = {"ngram_counts": [0], "ngram_indexes": [0, 1, 2], "pool_int64s": [2, 3, 5]}
-    lengths = {"min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0}
-    made = model_of([node("TfIdfVectorizer", "x", mode="TF", **counts, **lengths)], {"x": (TensorProto.INT64, (4,))})
+    vectorizer = node(
+        "TfIdfVectorizer",
+        "x",
+        mode="TF",
+        min_gram_length=1,
+        max_gram_length=1,
+        max_skip_count=0,
+        ngram_counts=[0],
+        ngram_indexes=[0, 1, 2],
+        pool_int64s=[2, 3, 5],
+    )
+    made = model_of([vectorizer], {"x": (TensorProto.INT64, (4,))})
     save(made, tmp_path / "words.onnx")
     found = json.loads(cli("run", str(tmp_path / "words.onnx"), "--random", "--profile", "--json", *FAST).out)[
         "profile"
