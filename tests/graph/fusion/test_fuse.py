@@ -341,7 +341,7 @@ def test_a_transposition_is_fused_into_panels_of_a_matrix_of_any_width() -> None
     """Padding makes them larger by less than a panel; a table of all pairs is larger by as much as there are pairs."""
     g = Graph()
     keys = g.add("transpose", [g.input("k", (g.dim("n"), 64), f32)], perm=(1, 0))
-    assert names(fused(one_output(g, g.add("pack_matrix", [keys], block=16)))) == ["transpose_pack_matrix"]
+    assert names(fused(one_output(g, g.add("pack_matrix", [keys], block=16)))) == ["transpose+pack_matrix"]
     g = Graph()
     n, m = g.dim("n"), g.dim("m")
     x = g.add("exp", [g.input("x", (n,), f32)])
