@@ -7,8 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
+from onnx import TensorProto, save
 from tests.cli.commands import Cli
 from tests.driver.measure.test_trace import check_trace
+from tests.frontends.onnx.nodes import model_of, node
 
 from weft.cli.profile import account
 from weft.driver.measure.profile import Timing
@@ -74,6 +76,28 @@ def test_the_numbers_are_those_of_inspect(cli: Cli) -> None:
     assert found["kernel_seconds"] == pytest.approx(sum(k["calls"] * k["seconds"] for k in found["kernels"]))
     assert found["run_seconds"] > 0
     assert all(k["gflops"] >= 0 for k in found["kernels"])
+
+
+def test_kernels_that_no_call_needs_are_left_out(cli: Cli, tmp_path: Path) -> None:
+    """Those of a vectorizer that look for a wrong index run only if there is one."""
+    vectorizer = node(
+        "TfIdfVectorizer",
+        "x",
+        mode="TF",
+        min_gram_length=1,
+        max_gram_length=1,
+        max_skip_count=0,
+        ngram_counts=[0],
+        ngram_indexes=[0, 1, 2],
+        pool_int64s=[2, 3, 5],
+    )
+    made = model_of([vectorizer], {"x": (TensorProto.INT64, (4,))})
+    save(made, tmp_path / "words.onnx")
+    found = json.loads(cli("run", str(tmp_path / "words.onnx"), "--random", "--profile", "--json", *FAST).out)[
+        "profile"
+    ]
+    assert found["kernels"]
+    assert all(k["calls"] > 0 for k in found["kernels"])
 
 
 def test_open_sizes_are_those_of_the_inputs(cli: Cli) -> None:

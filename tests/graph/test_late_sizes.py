@@ -9,7 +9,7 @@ from weft.graph import FusedGraph, Graph, Place, Value, fuse, plan_memory, print
 from weft.graph.builder import Builder, PartialEvaluator
 from weft.graph.builder.element_source import element_source
 from weft.graph.core.conditions import LateSize
-from weft.ir import INDEX, Var
+from weft.ir import INDEX, ZERO, Var, eq
 from weft.support.dtypes import f32, i64
 from weft.support.errors import VerifyError
 
@@ -106,10 +106,11 @@ def test_another_kernel_computes_what_is_left_where_a_size_is_zero() -> None:
     assert sums
     size = made.graph.late_sizes[0].size
     for g in sums:
-        other = made.where_zero[g, size]
-        assert other.sizes == ()
-        assert [v.shape for v in other.outputs] == [v.shape for v in g.outputs]
-    assert (made.groups[0], size) not in made.where_zero
+        (other,) = made.versions[g]
+        assert other.condition is eq(size, ZERO)
+        assert other.group.sizes == other.sizes == ()
+        assert [v.shape for v in other.group.outputs] == [v.shape for v in g.outputs]
+    assert made.groups[0] not in made.versions
 
 
 def test_where_an_element_comes_from() -> None:

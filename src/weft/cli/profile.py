@@ -119,14 +119,19 @@ class Profiled(Opened):
             print_text(f"wrote {self.wish.trace}: open it in ui.perfetto.dev or chrome://tracing")
 
     def kernels(self, times: Sequence[float]) -> list[Row]:
-        """Returns the kernels, the most expensive first, given the seconds of each group."""
+        """Returns the kernels that are called, the most expensive first, given the seconds of each group.
+
+        A search for an index outside its limits, and what only that needs, is in no call that goes well.
+        """
         made = self.made
-        taken: dict[str, list[float]] = {key: [] for key in made.kernels}
+        taken: dict[str, list[float]] = {g.key: [] for g in made.fused.calls}
         for group, time in zip(made.fused.calls, times, strict=True):
             taken[group.key].append(time)
         first = {g.key: g for g in reversed(made.fused.groups)}
         rows = []
-        for n, (key, of_key) in enumerate(taken.items(), 1):
+        for n, key in enumerate(made.kernels, 1):
+            if (of_key := taken.get(key)) is None:
+                continue
             mean = sum(of_key) / len(of_key)
             rate = work_of(first[key], made.target).operations / mean / 1e9 if mean else 0.0
             rows.append(Row(n, made.kernels[key].name, len(of_key), mean, rate, first[key].source))

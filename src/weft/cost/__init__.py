@@ -4,6 +4,7 @@ Layouts, algorithms and schedule rules all ask this layer. It holds every number
 of one machine.
 """
 
+from weft.cost.at_sizes import cycles_at
 from weft.cost.graph.arithmetic import multiply_cycles
 from weft.cost.budget import (
     LONG_BORDER, MOST_LOOP_VECTORS, MOST_REMAINDERS, MOST_STREAMS, MOST_UNROLLED_CHOICES, MOST_UNSWITCHED,
@@ -77,59 +78,53 @@ from weft.cost.rules.sketch import (
 from weft.cost.rules.shared_reduction import BlockReduction, block_reduction_plans
 from weft.cost.rules.shared_tile import BANKS, LONG_ENOUGH, NO_TILE, PartExtent, SharedTile, TiledProduct, shared_tile_plans
 from weft.cost.rules.thread_block import ThreadBlock, thread_block_plans
-from weft.cost.sizes import FALLBACK_SIZE, elements, size_of
+from weft.cost.sizes import FALLBACK_SIZE, elements, guess_of, size_of
 from weft.cost.transposition import SHUFFLED_STRIDE, is_gathered, is_transposed
 from weft.cost.rules.window import (
     LONGEST_WINDOW_STRIDE, MOST_WINDOW_TAPS, Borders, Slide, WindowProblem, WindowTile, WriteOut,
     border_plans, window_tile_plans, write_out_plans,
 )
 from weft.cost.graph.transforms import LONGEST_PRIME, SHORT_TRANSFORM
+from weft.cost.graph.versions import Case, OpenSize, Probe, Versions, possible_cases, version_plans
 from weft.cost.graph.winograd import (
     DIRECT, FEWEST_TILES, GAIN, MIXED_GAIN, TILES, Layer, Tiling, Winograd, direct_cycles, direct_part,
     winograd_cycles, winograd_panel,
 )
 
 __all__ = [
-    "BANKS", "CONDITION_ROUNDS", "D", "DIRECT", "ENTRY_CYCLES", "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES",
-    "FOLDED_TIMES_CONSTANTS", "GAIN", "LARGEST_COMPARED_CONSTANT", "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH",
-    "LARGEST_GROUP", "LARGEST_POWER", "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES", "LEAST_STREAMED", "LONGEST_PRIME",
-    "LONGEST_WINDOW_STRIDE", "LONG_BORDER", "LONG_ENOUGH", "LOOP_CYCLES", "MANY_INDICES", "MIXED_GAIN", "MOST_LOOP_VECTORS",
-    "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS",
-    "MOST_STREAMS", "MOST_UNROLLED_CHOICES", "MOST_UNROLLED_STEPS", "MOST_UNSWITCHED", "MOST_WINDOW_TAPS", "NARROW_BLOCK",
-    "NO_TILE", "ORDER_BEAMS", "ORDER_STEPS", "PACKED_AT_ONCE", "PANEL_VECTORS", "PLACEMENT_EXCHANGES", "PLACEMENT_IMPROVEMENTS",
-    "PLACEMENT_PAIRS", "PROGRAM", "RANGE_DEPTH", "SAVED_CONSTANTS", "SCALED_PIECE", "SHORTEST_CUT_VECTOR",
+    "Accept", "Accumulators", "Address", "Answering", "BANKS", "BlockReduction", "Borders", "CONDITION_ROUNDS", "CacheTile",
+    "Candidate", "Candidates", "Case", "Choose", "Choosing", "CodeBudget", "Convolution", "CostSource", "D", "DIRECT",
+    "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "ENTRY_CYCLES", "ESTIMATED", "FALLBACK_SIZE",
+    "FEWEST_TILES", "FOLDED_TIMES_CONSTANTS", "FloatConvolution", "FloatProduct", "Following", "Form", "FragmentTile",
+    "FusePanels", "GAIN", "Gemv", "GridOperand", "GroupedOperands", "ImageProblem", "Inline", "InnerOrder", "KBlocks",
+    "LARGEST_COMPARED_CONSTANT", "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH", "LARGEST_GROUP", "LARGEST_POWER",
+    "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES", "LEAST_STREAMED", "LONGEST_PRIME", "LONGEST_WINDOW_STRIDE",
+    "LONG_BORDER", "LONG_ENOUGH", "LOOP_CYCLES", "Layer", "Layout", "LoopNest", "MANY_INDICES", "MIXED_GAIN",
+    "MOST_LOOP_VECTORS", "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_STREAMS", "MOST_UNROLLED_CHOICES",
+    "MOST_UNROLLED_STEPS", "MOST_UNSWITCHED", "MOST_WINDOW_TAPS", "MatrixTile", "MatrixTileProblem", "MergeAxes",
+    "NARROW_BLOCK", "NO_TILE", "NarrowFactors", "NarrowWeight", "ORDER_BEAMS", "ORDER_STEPS", "OnePass", "OpenSize", "Order",
+    "OrderProblem", "OuterOrder", "PACKED_AT_ONCE", "PANEL_VECTORS", "PLACEMENT_EXCHANGES", "PLACEMENT_IMPROVEMENTS",
+    "PLACEMENT_PAIRS", "PROGRAM", "PadInput", "Panel", "Parallel", "PartExtent", "Plan", "Planner", "Prefetch",
+    "PrefetchSteps", "Probe", "Question", "RANGE_DEPTH", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
+    "RightOperand", "RoundedFactors", "RowBlock", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE", "SHORTEST_CUT_VECTOR",
     "SHORTEST_REDUCTION", "SHORT_TRANSFORM", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED", "SMALLEST_PLANNED_BUFFER",
-    "SMALL_PART", "SPILL_CYCLES", "TILES", "UNROLLED_VECTORS", "WHOLE_STEPS", "Accept", "Accumulators", "Address",
-    "Answering", "BlockReduction", "Borders", "CacheTile", "Candidate", "Candidates", "Choose", "Choosing", "CodeBudget",
-    "Convolution", "CostSource", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "FloatConvolution",
-    "FloatProduct", "Following", "Form",
-    "FragmentTile", "FusePanels", "Gemv", "GroupedOperands", "GridOperand",
-    "ImageProblem", "Inline", "InnerOrder",
-    "KBlocks", "Layer", "Layout", "LoopNest", "MatrixTile", "MatrixTileProblem", "MergeAxes", "NarrowFactors", "NarrowWeight",
-    "OnePass", "Order", "OrderProblem", "OuterOrder", "PadInput", "Panel", "Parallel", "Plan", "Planner", "Prefetch",
-    "PrefetchSteps", "Question", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile", "RightOperand", "RoundedFactors",
-    "RowBlock", "Rule",
-    "SharePatches", "SharedTile", "SketchProblem", "SkipPadding", "Slide", "SolveJointly", "Step", "StreamProblem", "Tabulate",
-    "TakenApart", "ThreadBlock", "Tile", "TileProblem", "Tiling", "PartExtent",
-    "TiledProduct", "TransposedPhases", "WindowProblem", "WindowTile",
-    "Winograd", "WriteOut", "accumulator_plans", "addressed", "block_reduction_plans", "blocked_cycles", "border_plans",
-    "by_cost", "bytes_of", "bytes_touched", "cache_tile_plans", "cheapest", "code_budget", "cost_of", "depth_plans",
+    "SMALL_PART", "SPILL_CYCLES", "SharePatches", "SharedTile", "SketchProblem", "SkipPadding", "Slide", "SolveJointly",
+    "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "ThreadBlock", "Tile", "TileProblem", "TiledProduct",
+    "Tiling", "TransposedPhases", "UNROLLED_VECTORS", "Versions", "WHOLE_STEPS", "WindowProblem", "WindowTile", "Winograd",
+    "WriteOut", "accumulator_plans", "addressed", "block_reduction_plans", "blocked_cycles", "border_plans", "by_cost",
+    "bytes_of", "bytes_touched", "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at", "depth_plans",
     "depthwise_cycles", "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements",
-    "enough_tasks", "fma_cycles",
-    "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles",
-    "grouped_plans", "grid_operand_plans",
-    "inline_plans", "inner_order_plans", "input_block", "is_gathered", "is_transposed", "k_block_plans",
-    "l2_cycles", "l3_cycles", "load_cycles", "low_bit_panel_plans", "matrix_tile_plans", "may_unroll", "may_write",
-    "memory_cycles",
-    "merge_plans", "multiply_cycles", "narrow_convolution_plans", "narrow_factor_plans", "narrow_weight_plans", "nest_cycles",
-    "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block", "packing_cycles",
-    "pad_input_plans", "padded_parts", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans",
-    "plain_cycles",
+    "enough_tasks", "fma_cycles", "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans",
+    "grid_operand_plans", "group_blocks", "grouped_cycles", "grouped_plans", "guess_of", "inline_plans", "inner_order_plans",
+    "input_block", "is_gathered", "is_transposed", "k_block_plans", "l2_cycles", "l3_cycles", "load_cycles",
+    "low_bit_panel_plans", "matrix_tile_plans", "may_unroll", "may_write", "memory_cycles", "merge_plans", "multiply_cycles",
+    "narrow_convolution_plans", "narrow_factor_plans", "narrow_weight_plans", "nest_cycles", "nests", "one_pass_plans",
+    "operations_of", "order_plans", "outer_order_plans", "output_block", "packing_cycles", "pad_input_plans", "padded_parts",
+    "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans", "plain_cycles", "possible_cases",
     "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of", "rearrangement_plans", "recomputation_plans",
     "reduce_order_plans", "reduce_tile_plans", "register_tile_plans", "remainder_versions", "right_operand_plans",
-    "rounded_factor_plans", "row_block_plans", "rule_plans",
-    "shared_tile_plans", "size_of", "step_along", "subject_of", "table_plans", "taken_apart_plans", "thread_block_plans",
-    "tile_cycles",
-    "tile_plans", "tiles_held", "transposed_plans", "unfused_cycles", "unrolled_steps", "window_tile_plans", "winograd_cycles",
-    "winograd_panel", "write_out_plans",
+    "rounded_factor_plans", "row_block_plans", "rule_plans", "shared_tile_plans", "size_of", "step_along", "subject_of",
+    "table_plans", "taken_apart_plans", "thread_block_plans", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans",
+    "unfused_cycles", "unrolled_steps", "version_plans", "window_tile_plans", "winograd_cycles", "winograd_panel",
+    "write_out_plans",
 ]

@@ -117,6 +117,21 @@ def _nest(block: Block, loops: Sequence[For], store: Store) -> LoopNest:
     return LoopNest(block, tuple(levels), store, written, tuple(read))
 
 
+def filled_levels(nest: LoopNest) -> list[tuple[set[Level], int]]:
+    """Returns the loops that go along each axis of a block, and the extent that they fill, or exceed.
+
+    Axes that are taken apart from one loop, by `//` and `%`, are filled by it together.
+    """
+    groups: list[tuple[set[Level], int]] = []
+    for axis, binding in zip(nest.block.axes, nest.block.bindings, strict=True):
+        levels, extent = {x for x in nest.levels if changes(binding, x)}, size_of(axis.extent)
+        for joined in [g for g in groups if g[0] & levels]:
+            groups.remove(joined)
+            levels, extent = levels | joined[0], extent * joined[1]
+        groups.append((levels, extent))
+    return groups
+
+
 def _bound(indices: Sequence[Expr], values: Mapping[Var, Expr]) -> tuple[Expr, ...]:
     return tuple([substitute(i, values) for i in indices])
 

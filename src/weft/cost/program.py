@@ -8,14 +8,13 @@ for high-performance BLIS" (2016), and Renganarayana and Rajopadhye, "Positivity
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import log2, prod
 
 from weft.cost.demand import Demand, fma_cycles, l2_cycles, l3_cycles, load_cycles, memory_cycles
-from weft.cost.footprint import Level, LoopAccess, LoopNest, changes, nests, ranges_of
-from weft.cost.sizes import size_of
+from weft.cost.footprint import Level, LoopAccess, LoopNest, filled_levels, nests, ranges_of
 from weft.ir import Add, Apply, Div, Expr, Max, Min, Mul, Neg, Node, Sub, Var
 from weft.loop import Load, LoopKind, Program, Stmt
 from weft.targets import Target
@@ -63,8 +62,13 @@ def predict_cycles(program: Program, target: Target) -> float:
 
 def nest_cycles(body: Stmt, target: Target) -> float:
     """Returns the cycles that the loops of *body*, scheduled, take on one core of *target* each time that they are run."""
+    return nests_cycles(nests(body), target)
+
+
+def nests_cycles(found: Iterable[LoopNest], target: Target) -> float:
+    """Returns the cycles of the nests of a program, one after another, on one core of *target*."""
     total, counted = 0.0, set[Var | None]()
-    for n in nests(body):
+    for n in found:
         innermost = next((x.var for x in reversed(n.levels) if _repeats(x)), None)
         total += cost_of(n, target, shares_loop=innermost in counted).cycles
         counted.add(innermost)
@@ -163,19 +167,9 @@ class _Tile:
         return float(chain * (self.target.core.fma_latency + through))
 
     def _filled(self) -> float:
-        """Returns the part of all iterations that is inside the block's domain: the last tiles of a row are smaller.
-
-        Axes that are taken apart from one loop, by `//` and `%`, fill it together.
-        """
-        groups: list[tuple[set[Level], int]] = []
-        for axis, binding in zip(self.nest.block.axes, self.nest.block.bindings, strict=True):
-            levels, extent = {x for x in self.nest.levels if changes(binding, x)}, size_of(axis.extent)
-            for joined in [g for g in groups if g[0] & levels]:
-                groups.remove(joined)
-                levels, extent = levels | joined[0], extent * joined[1]
-            groups.append((levels, extent))
+        """Returns the part of all iterations that is inside the block's domain: the last tiles of a row are smaller."""
         part = 1.0
-        for levels, extent in groups:
+        for levels, extent in filled_levels(self.nest):
             covered = prod([x.extent for x in levels])
             vector = min(self.lanes, next((x.extent for x in levels if x.kind is LoopKind.VECTORIZED), 1))
             if covered > extent:

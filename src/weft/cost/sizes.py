@@ -1,19 +1,49 @@
-"""Sizes for cost estimates: a symbolic extent counts as a guess."""
+"""Sizes for cost estimates: a symbolic extent counts as a guess, or as what it is at given sizes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
 
-from weft.ir import Const, Expr
+from weft.ir import Const, Expr, Var, free_vars, index, simplify, substitute
 from weft.loop import Axis
 
 FALLBACK_SIZE = 64
 """The number of iterations that a symbolic extent is taken to stand for."""
 
+_GIVEN: Final[ContextVar[Mapping[Var, int]]] = ContextVar("given sizes")
+
+
+@contextmanager
+def given_sizes(known: Mapping[Var, int]) -> Iterator[None]:
+    """While it lasts, the symbolic sizes that are keys of *known* are taken for these numbers."""
+    token = _GIVEN.set(known)
+    try:
+        yield
+    finally:
+        _GIVEN.reset(token)
+
+
+def guess_of(size: Var) -> int:
+    """Returns what a symbolic size is taken for: a guess in its limits, unless it is given."""
+    given = _GIVEN.get({}).get(size)
+    low, high = size.size_range
+    return given if given is not None else max(low, min(FALLBACK_SIZE, high or FALLBACK_SIZE))
+
 
 def size_of(e: Expr) -> int:
-    """Returns a constant extent, or a guess for a symbolic one."""
-    return int(e.value) if isinstance(e, Const) else FALLBACK_SIZE
+    """Returns a constant extent, that of sizes that are given, or a guess: no larger one where sizes have limits."""
+    if isinstance(e, Const):
+        return int(e.value)
+    given, variables = _GIVEN.get({}), free_vars(e)
+    if not all(v in given or v.limits is not None for v in variables):
+        return FALLBACK_SIZE
+    value = simplify(substitute(e, {v: index(guess_of(v)) for v in variables}))
+    if not isinstance(value, Const):
+        return FALLBACK_SIZE
+    return max(1, int(value.value) if given else min(int(value.value), FALLBACK_SIZE))
 
 
 def elements(axes: Sequence[Axis]) -> int:

@@ -20,6 +20,7 @@ from weft.driver.device.check_values import check_values
 from weft.driver.device.device_package import device_host
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.driver.export.artifact_notes import arena_bytes, hash_files, notes_of
+from weft.driver.host.choose_versions import choose_versions
 from weft.driver.host.entry import place_constants
 from weft.driver.host.entry_declarations import host_program
 from weft.driver.host.host_operators import check_host_operators
@@ -61,7 +62,7 @@ from weft.records import Record
 from weft.runtime.artifact import is_artifact
 from weft.runtime.package import Package
 from weft.support.errors import LoweringError, ModelError
-from weft.support.knobs import FUSION, MEMORY, PARALLEL
+from weft.support.knobs import FUSION, MEMORY, PARALLEL, VERSIONS
 from weft.support.pass_options import check_settings
 from weft.support.passes import Pass
 from weft.targets import Target
@@ -260,7 +261,10 @@ def fuse_graph(graph: Graph, target: Target, options: CompileOptions, planner: P
     """Returns an optimized graph cut into kernels for *target*, in the order in which they run."""
     fused = fuse(graph, planner, merge=options.uses(FUSION), most_buffers=target.most_buffers)
     made = put_checks_last(order_groups(place_concats(fused)) if options.shares_memory else fused)
-    return fuse_regions(made, lambda region: fuse_graph(region, target, options, planner))
+    whole = fuse_regions(made, lambda region: fuse_graph(region, target, options, planner))
+    if planner is None or target.kind != "cpu" or not options.uses(VERSIONS):
+        return whole
+    return choose_versions(whole, planner)
 
 
 def values_in_place(fused: FusedGraph, options: CompileOptions) -> dict[Value, Value]:
@@ -286,8 +290,12 @@ def kernel_requests(
 ) -> dict[str, KernelRequest]:
     """Returns the request of each kernel, by its group's key; outputs *in_place*, and states that are, may alias inputs."""
     aliased = {*in_place, *[fused.root(p.left) for p in states_in_place(fused)]}
-    shared = {g.key for g in fused.kernel_groups if not aliased.isdisjoint(g.outputs)}
-    planned = {g.key for g in fused.groups}  # the plan has workspaces for these
+    versions = {g: tuple([v.group for v in of_one]) for f in fused.all_graphs for g, of_one in f.versions.items()}
+    sharing = [g for g in fused.kernel_groups if not aliased.isdisjoint(g.outputs)]
+    shared = {of_one.key for g in sharing for of_one in (g, *versions.get(g, ()))}
+    planned = {g.key for g in fused.groups} - {
+        g.key for of_one in versions.values() for g in of_one
+    }  # these have workspaces
     return {
         g.key: KernelRequest(
             g.name,

@@ -80,8 +80,9 @@ class KernelRequest:
 
     @property
     def flags(self) -> str:
-        """What the code depends on beside the loops, as words."""
-        return " ".join([name for name in ("may_alias", "parallel", "lift") if getattr(self, name)])
+        """What the code depends on beside the loops, as words: options, and the limits of sizes."""
+        limits = ["{}..{}".format(*v.limits) for v in self.sizes if v.limits is not None]
+        return " ".join([*[name for name in ("may_alias", "parallel", "lift") if getattr(self, name)], *limits])
 
     @cached_property
     def workload(self) -> str:

@@ -13,9 +13,11 @@ from weft.graph.core.type_text import attribute_text, dim_text, type_text
 from weft.graph.core.verify import verify_graph
 from weft.graph.fusion.fuse_operators import fuse
 from weft.graph.fusion.fuse_regions import fuse_regions
-from weft.graph.fusion.groups import FusedGraph, Group
+from weft.graph.fusion.groups import FusedGraph, Group, Version
 from weft.graph.fusion.node_facts import facts_of
+from weft.graph.fusion.open_axes import OpenAxes, open_axes
 from weft.graph.fusion.put_checks_last import put_checks_last
+from weft.graph.fusion.size_cases import RELATIONS, SizeCase
 from weft.graph.fusion.sixteen_bit_rounding import computes_with_rounded
 from weft.graph.layout.channel_blocks import name_without_blocks
 from weft.graph.memory.in_place import find_in_place
@@ -57,13 +59,17 @@ __all__ = [
     "Location",
     "MemoryPlan",
     "Node",
+    "OpenAxes",
     "Pair",
     "Parameter",
     "Place",
+    "RELATIONS",
     "Requirement",
     "SavedPass",
+    "SizeCase",
     "State",
     "Value",
+    "Version",
     "attribute_text",
     "bound_lengths",
     "computes_with_rounded",
@@ -81,6 +87,7 @@ __all__ = [
     "host_nodes",
     "match",
     "name_without_blocks",
+    "open_axes",
     "optimize",
     "order_groups",
     "place_concats",

@@ -230,7 +230,7 @@ def extent_bounds(bounds: Bounds, loop: For) -> Bounds:
 
 
 def size_bounds(function: Function) -> Bounds:
-    """Returns the bounds on entry to *function*: the symbols in the shapes of its buffers are at least one.
+    """Returns the bounds on entry to *function*: the symbols in the shapes of its buffers are at least one, and in their limits.
 
     All passes over a function share one object, whose caches keep the answers to earlier passes.
     """
@@ -242,7 +242,7 @@ def _size_bounds(params: tuple[Param, ...]) -> Bounds:
     bounds = Bounds()
     for p in params:
         for v in () if isinstance(p, Var) else (v for s in p.shape for v in free_vars(s)):
-            bounds = bounds.bind(v, 1, None)
+            bounds = bounds.bind(v, *v.size_range)
     return bounds
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.ir import ZERO, Const, Expr, ceil_div, const, index, select
+from weft.ir import INDEX, ZERO, Const, Expr, as_expr, ceil_div, const, index, select
 from weft.ops.registry import operator
 from weft.ops.shapes import sized
 from weft.te import Tensor, compute
@@ -21,10 +21,12 @@ def _blocks(size: Expr, block: int) -> tuple[Expr, Expr]:
     return count, sized(count * block)[0]
 
 
-def columns_of_panels(made: Tensor, columns: int, name: str, *, has_rows: bool, bias: Tensor | None = None) -> Tensor:
+def columns_of_panels(
+    made: Tensor, columns: int | Expr, name: str, *, has_rows: bool, bias: Tensor | None = None
+) -> Tensor:
     """[*B, M, N/block, block] to [*B, M, columns], without M (which is 1) unless it *has_rows*; *bias* [columns] is added."""
     block = made.shape[-1]
-    shape = (*(made.shape[:-2] if has_rows else made.shape[:-3]), index(columns))
+    shape = (*(made.shape[:-2] if has_rows else made.shape[:-3]), as_expr(columns, INDEX))
 
     def unpacked(*i: Expr) -> Expr:
         lead = i[:-1] if has_rows else (*i[:-1], ZERO)

@@ -127,7 +127,7 @@ def einsum(*xs: Tensor, equation: str) -> Tensor:
 
 
 @operator("matmul_packed")
-def matmul_packed(a: Tensor, p: Tensor, bias: Tensor | None = None, *, columns: int) -> Tensor:
+def matmul_packed(a: Tensor, p: Tensor, bias: Tensor | None = None, *, columns: int | Expr) -> Tensor:
     """[..., M, K] times a matrix in panels p [*B, N/nr, K, nr] (of `pack_matrix`) to [..., M, columns]; bias [columns].
 
     Panels of other elements are converted to those of *a*. The panels' batch dimensions broadcast against those of *a*. Whole

@@ -52,8 +52,7 @@ _TOO_LARGE: Final = "make it smaller: look for a size that is damaged, or that w
 def _at_least_one(sizes: frozenset[Var]) -> Bounds:
     bounds = Bounds()
     for v in sorted(sizes, key=lambda v: v.serial):
-        low, high = v.limits or (1, None)
-        bounds = bounds.bind(v, max(low, 1), None if high is None else max(high, 1))
+        bounds = bounds.bind(v, *v.size_range)
     return bounds
 
 

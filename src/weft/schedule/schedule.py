@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from weft.ir import Const, Names, Var
+from weft.ir import Const, Expr, Names, Var
 from weft.loop import (
     Block,
     Buffer,
@@ -74,9 +74,12 @@ class Schedule(PrimitiveMethods):
 
     def extent(self, loop: LoopRef) -> int | None:
         """Returns the number of iterations of *loop*, or None if it is symbolic."""
-        found = self._checked("extent", (loop,), lambda: loop_path(self.function, self._resolve(loop)))
-        size = the_loop(found).extent
+        size = self.open_extent(loop)
         return int(size.value) if isinstance(size, Const) else None
+
+    def open_extent(self, loop: LoopRef) -> Expr:
+        """Returns the number of iterations of *loop*, which may be symbolic."""
+        return the_loop(self._checked("extent", (loop,), lambda: loop_path(self.function, self._resolve(loop)))).extent
 
     def buffer_of(self, block: BlockRef) -> Buffer:
         """Returns the first buffer that *block* writes."""

@@ -335,3 +335,14 @@ def test_rows_are_looked_up_in_a_packed_table_however_many_they_are() -> None:
     ids = g.input("ids", (g.dim("n"),), i64)
     table = g.add("unpack_matrix", [constant(g, 4, 8, 16)], columns=50, trans=True)
     assert names(fuse(one_output(g, g.add("gather", [table, ids], axis=0)))) == ["unpack_matrix+gather"]
+
+
+def test_a_transposition_is_fused_into_panels_of_a_matrix_of_any_width() -> None:
+    """Padding makes them larger by less than a panel; a table of all pairs is larger by as much as there are pairs."""
+    g = Graph()
+    keys = g.add("transpose", [g.input("k", (g.dim("n"), 64), f32)], perm=(1, 0))
+    assert names(fused(one_output(g, g.add("pack_matrix", [keys], block=16)))) == ["transpose+pack_matrix"]
+    g = Graph()
+    n, m = g.dim("n"), g.dim("m")
+    x = g.add("exp", [g.input("x", (n,), f32)])
+    assert names(fused(one_output(g, g.add("add", [x, g.input("y", (m, n), f32)])))) == ["exp", "add"]

@@ -20,6 +20,9 @@ VECTOR_TIMES: Final = {4: 1.0, 3: 1.02, 2: 1.08, 1: 1.35}
 PANEL_VECTORS: Final = max(VECTOR_TIMES)
 """The most vectors in a row of a panel, and of a register tile, which goes along one."""
 
+UNKNOWN_VECTORS: Final = 2 * PANEL_VECTORS
+"""Vectors of the longest row of a matrix of unknown width that counts."""
+
 FEWEST_ROWS: Final = 192
 """Rows from which on a matrix that is not constant is packed: with fewer, each of its elements is used too seldom."""
 
@@ -63,13 +66,19 @@ def grid_operand_plans() -> list[Candidate[GridOperand]]:
     return [Candidate(GridOperand(panels=False), 0.0), Candidate(GridOperand(panels=True), 1.0)]
 
 
-def panel_plans(columns: int, lanes: int) -> list[Candidate[Panel]]:
-    """Returns the widths of panels, by the time of all panels, padding included; few columns have panels of a power of two."""
-    if columns <= lanes:
+def panel_plans(columns: int | None, lanes: int) -> list[Candidate[Panel]]:
+    """Returns the widths of panels, by the time of all panels, padding included; few columns have panels of a power of two.
+
+    Where it is not known how many there are, None, the time is the mean of that of some numbers.
+    """
+    if columns is not None and columns <= lanes:
         return [Candidate(Panel(1 << (columns - 1).bit_length()), 1.0)]
-    return by_cost(
-        [Candidate(Panel(lanes * v), -(-columns // (v * lanes)) * v * VECTOR_TIMES[v]) for v in VECTOR_TIMES]
-    )
+    vectors = [-(-columns // lanes)] if columns is not None else range(1, UNKNOWN_VECTORS + 1)
+
+    def time(v: int) -> float:
+        return sum(-(-n // v) for n in vectors) / len(vectors) * v * VECTOR_TIMES[v]
+
+    return by_cost([Candidate(Panel(lanes * v), time(v)) for v in VECTOR_TIMES])
 
 
 def right_operand_plans(

@@ -42,8 +42,8 @@ def _kernels(fused: FusedGraph, plan: MemoryPlan) -> Iterator[tuple[Group, Seque
                 yield from _kernels(region, of_region)
         else:
             yield g, plan.workspaces.get(n, ())
-    for g in fused.where_zero.values():
-        yield g, ()
+    for versions in fused.versions.values():
+        yield from [(v.group, ()) for v in versions]
 
 
 def _declaration(group: Group, name: str, module: str, workspaces: Sequence[Value]) -> Function:

@@ -10,7 +10,7 @@ def plan(in0_shape, out0_shape, arena_needed):
 
 Kernels compute with sizes of at least one. A call with a size of zero has no need of them where all that it makes is empty, which
 is what an arena of -1 bytes says; outputs that have elements all the same are refused. Of a size that was declared to begin at
-zero, `main` looks at each kernel instead (`HostBody.unless_zero`).
+zero, `main` looks at each kernel instead (`HostBody.of_sizes`).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from typing import TypeAlias
 from weft.driver.host.host_checks import cannot_compute, guard_checks, late_checks
 from weft.driver.host.host_memory import HostMemory
 from weft.graph import Constant, Group, LateSize, Value
-from weft.ir import INDEX, ONE, ZERO, Expr, all_of, cast, const, eq, index, maximum, ne
+from weft.ir import INDEX, ONE, ZERO, Expr, all_of, cast, const, index, maximum, ne
 from weft.loop import Alloc, Buffer, Call, If, Let, Load, Stmt, Store, seq
 from weft.support.dtypes import i32
 
@@ -74,25 +74,24 @@ class HostBody:
         workspaces = self.memory.plan.workspaces.get(step, ())
         addresses: list[Expr] = [views.address(v) for v in (*group.inputs, *group.outputs, *workspaces)]
         call = Call(self.kernels[group.key], (*addresses, *group.sizes))
-        return views.around(self.unless_zero(group, call, len(workspaces)))
+        return views.around(self.of_sizes(group, call, len(workspaces)))
 
-    def unless_zero(self, group: Group, call: Call, workspaces: int) -> Stmt:
-        """Returns the call of a kernel, if none of its sizes is zero: kernels compute with sizes of at least one.
+    def of_sizes(self, group: Group, call: Call, workspaces: int) -> Stmt:
+        """Returns the call of a kernel, or of that of its versions which is for the sizes that there are.
 
-        Where one is, its outputs are empty, or another kernel computes them, or they are refused.
+        Kernels compute with sizes of at least one. Where one is zero, and no version is for that, outputs are empty, or the call
+        is refused.
         """
         fused = self.memory.fused
-        sizes = fused.zero_sizes_of(group)
-        if not sizes:
-            return call
-        follows = all(map(group.is_empty_where_zero, sizes))
-        other: Stmt | None = None if follows else cannot_compute(group, sizes)
+        made: Stmt = call
+        if sizes := fused.zero_sizes_of(group):
+            follows = all(map(group.is_empty_where_zero, sizes))
+            made = If(all_of([v > ZERO for v in sizes]), call, None if follows else cannot_compute(group, sizes))
         addresses = call.args[: len(call.args) - workspaces - len(group.sizes)]
-        for v in reversed(sizes):
-            if (made := fused.where_zero.get((group, v))) is not None:
-                only = all_of([eq(v, ZERO), *[w > ZERO for w in sizes if w is not v]])
-                other = If(only, Call(self.kernels[made.key], (*addresses, *made.sizes)), other)
-        return If(all_of([v > ZERO for v in sizes]), call, other)
+        for version in reversed(fused.versions.get(group, ())):
+            other = Call(self.kernels[version.group.key], (*addresses, *version.sizes))
+            made = If(version.condition, other, made)
+        return made
 
     def bound(self, stage: int, late: LateSize, rest: Stmt) -> Stmt:
         """Returns *rest* in the scope of a late size, of the arena of its stage, and of the outputs whose sizes are known now."""

@@ -9,18 +9,18 @@ takes more buffers than the machine lets a kernel have.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf, prod
 from typing import Final
 
-from weft.cost import LARGEST_GROUP, Planner, Recompute, recomputation_plans, subject_of
+from weft.cost import FALLBACK_SIZE, LARGEST_GROUP, Planner, Recompute, recomputation_plans, subject_of
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
 from weft.graph.core.symbols import variables_of
 from weft.graph.fusion.dominators import between, post_dominators
 from weft.graph.fusion.groups import Alias, FusedGraph, Group
 from weft.graph.fusion.node_facts import facts_of, is_rename, view_offset
-from weft.ir import ONE
+from weft.ir import ONE, Const, Expr, Var, index, simplify, substitute
 from weft.ops import OPERATORS
 from weft.te import OpClass
 
@@ -174,12 +174,30 @@ class _Fusion:
 
 
 def _times(before: Value, after: Value) -> float:
-    """Returns how many times each element of *before* is computed inside the loops of *after*; infinity for unknown sizes."""
+    """Returns how many times each element of *before* is computed inside the loops of *after*; infinity for unknown sizes.
+
+    Panels have as many elements as their matrix, but for padding.
+    """
     if before.static_shape is not None and after.static_shape is not None:
         return prod(after.static_shape) / max(1, prod(before.static_shape))
     pairs = zip(reversed(before.shape), reversed(after.shape), strict=False)
-    grows = before.rank < after.rank or any(a is ONE and b is not ONE for a, b in pairs)
-    return inf if grows else 1.0
+    if before.rank < after.rank:
+        return _growth(before, after)
+    return inf if any(a is ONE and b is not ONE for a, b in pairs) else 1.0
+
+
+def _growth(before: Value, after: Value) -> float:
+    """Returns how many elements *after* has for each of *before*; infinity where that grows with some size."""
+    sizes = variables_of((*before.shape, *after.shape))
+    usual = dict.fromkeys(sizes, index(FALLBACK_SIZE))
+
+    def times(given: Mapping[Var, Expr]) -> float:
+        found = [[simplify(substitute(s, given)) for s in v.shape] for v in (after, before)]
+        most, least = [prod([int(s.value) if isinstance(s, Const) else 0 for s in shape]) for shape in found]
+        return most / least if least else inf
+
+    large = [times({**usual, v: index(FALLBACK_SIZE**2)}) for v in sizes]
+    return times(usual) if max(large, default=1.0) < 2 * times(usual) else inf
 
 
 def _with_copied_outputs(graph: Graph) -> Graph:

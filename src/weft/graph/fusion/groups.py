@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,8 +11,9 @@ from weft.graph.core.graph import Attribute, Graph, Node, infer
 from weft.graph.core.graph_values import Constant, Value
 from weft.graph.core.symbols import symbols_in, variables_of
 from weft.graph.core.type_text import attribute_text, type_text
-from weft.ir import ZERO, Expr, Var, const, free_vars, simplify, substitute
-from weft.ops import TensorType
+from weft.graph.fusion.size_cases import SizeCase, is_exactly
+from weft.ir import ZERO, Expr, Var, all_of, const, free_vars, simplify, substitute
+from weft.ops import TensorType, simplify_size
 from weft.support.errors import WeftError
 from weft.te import Compute, Operation, Tensor, compute, placeholder, topological
 
@@ -83,21 +84,21 @@ class Group:
         zero = {size: ZERO}
         return all(any(simplify(substitute(s, zero)) is ZERO for s in v.shape) for v in self.outputs)
 
-    def where_zero(self, size: Var) -> Group | None:
-        """Returns the same computation where *size* is zero: of other types, of the same values in order; None if there is none.
+    def where(self, case: SizeCase) -> Group | None:
+        """Returns the same computation in a case of a size: of other types, of the same values in order; None if there is none.
 
-        Kernels compute with sizes of at least one, so that this needs a kernel of its own, such as one that writes the sum of
-        nothing.
+        Kernels compute with sizes of at least one, so that where one is zero it takes a kernel of its own, such as one that
+        writes the sum of nothing.
         """
-        zero = {size: ZERO}
+        values = {case.size: case.value}
 
         def changed(a: Attribute) -> Attribute:
             if isinstance(a, tuple):
                 return tuple([changed(x) for x in a])
-            return simplify(substitute(a, zero)) if isinstance(a, Expr) else a
+            return simplify_size(substitute(a, values)) if isinstance(a, Expr) else a
 
         def typed(t: TensorType) -> TensorType:
-            return TensorType(tuple([simplify(substitute(s, zero)) for s in t.shape]), t.dtype)
+            return TensorType(tuple([simplify_size(substitute(s, values)) for s in t.shape]), t.dtype)
 
         made: dict[Value, Value] = {v: Value(v.name, typed(v.type)) for v in self.inputs}
         nodes: list[Node] = []
@@ -126,12 +127,25 @@ class Alias:
 
 
 @dataclass(frozen=True, eq=False)
+class Version:
+    """A *group* that computes, where *condition* holds, what another does; *sizes* are the arguments for its own sizes."""
+
+    group: Group
+    condition: Expr
+    sizes: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class FusedGraph:
-    """Groups in an order in which they can run, and `aliases`: values that need no memory and no kernel of their own."""
+    """Groups in an order in which they can run, and `aliases`: values that need no memory and no kernel of their own.
+
+    Groups that are keys of `cases` have a kernel for each of these.
+    """
 
     graph: Graph
     groups: tuple[Group, ...]
     aliases: Mapping[Value, Alias] = field(default_factory=dict)
+    cases: Mapping[Group, tuple[SizeCase, ...]] = field(default_factory=dict)
 
     def root(self, v: Value) -> Value:
         """Returns the value that owns the memory of *v*: *v* itself if it is no alias."""
@@ -193,14 +207,28 @@ class FusedGraph:
         return {v: step for step, g in enumerate(self.groups) if g.regions for v in g.outputs}
 
     @cached_property
-    def where_zero(self) -> Mapping[tuple[Group, Var], Group]:
-        """The groups that compute, where a size is zero that may be, outputs that have elements all the same."""
-        found = {}
+    def versions(self) -> Mapping[Group, tuple[Version, ...]]:
+        """What takes the place of a group's kernel in cases of its sizes: the first whose condition holds.
+
+        Where a size is zero that may be, a group has one that computes outputs that have elements all the same. Others are for
+        the `cases` that were chosen for it.
+        """
+        found: dict[Group, tuple[Version, ...]] = {}
         for g in self.groups:
-            for v in () if g.regions else self.zero_sizes_of(g):
-                if not g.is_empty_where_zero(v) and (made := g.where_zero(v)) is not None:
-                    found[g, v] = made
+            zero = () if g.regions else self.zero_sizes_of(g)
+            cases = [is_exactly(v, 0) for v in zero if not g.is_empty_where_zero(v)]
+            made = [self._version(g, case, zero) for case in (*cases, *self.cases.get(g, ()))]
+            if kept := tuple([v for v in made if v is not None]):
+                found[g] = kept
         return found
+
+    def _version(self, group: Group, case: SizeCase, zero: Sequence[Var]) -> Version | None:
+        """Returns the version of *group* in a case of a size while those of its sizes that may be *zero* are not."""
+        made = group.where(case)
+        if made is None:
+            return None
+        others = [v > ZERO for v in zero if v is not case.size]
+        return Version(made, all_of([case.condition, *others]), tuple([case.arguments.get(v, v) for v in made.sizes]))
 
     @property
     def kernel_calls(self) -> tuple[Group, ...]:
@@ -209,9 +237,9 @@ class FusedGraph:
 
     @property
     def kernel_groups(self) -> tuple[Group, ...]:
-        """The groups that kernels are made for: those that run, and what takes their place where a size is zero."""
+        """The groups that kernels are made for: those that run, and their versions."""
         own = [g for f in self.all_graphs for g in f.groups if not g.regions]
-        return (*own, *[g for f in self.all_graphs for g in f.where_zero.values()])
+        return (*own, *[v.group for f in self.all_graphs for of_one in f.versions.values() for v in of_one])
 
     @cached_property
     def on_demand(self) -> frozenset[Group]:

@@ -101,7 +101,7 @@ class _Packing:
             return new.add("add", [y, _scaled(new, c, beta)], source=node.source, name=node.output.name)
         simple = c is not None and _is_bias(node, alpha, beta, c)
         panels = self._panels(new, b, _is_transposed(node))
-        columns = _known(node.output.shape[-1])
+        columns = _columns(node.output.shape[-1])
         name = node.output.name if simple or (c is None and alpha == 1.0) else ""
         y = _on_panels(new, node, (a, panels, c if simple else None), name, columns)
         y = _scaled(new, y, alpha)
@@ -131,9 +131,9 @@ class _Packing:
     def _panels(self, new: Graph, b: Value, trans: bool) -> Value:
         key = (b, trans)
         if key not in self.panels:
-            columns = _known(b.shape[-2 if trans else -1])
+            columns = b.shape[-2 if trans else -1]
             bits = b.dtype.bits
-            plans = partial(panel_plans, columns)
+            plans = partial(panel_plans, int(columns.value) if isinstance(columns, Const) else None)
             block = self.planner.decide(subject_of(b.name), Panel, lambda m: plans(m.lanes(bits))).columns
             self.panels[key] = new.add("pack_matrix", [b], name=f"{b.name}_packed", block=block, trans=trans)
         return self.panels[key]
@@ -143,11 +143,11 @@ class _Packing:
         if v is None or v not in self.packed or v.rank != 2:
             return v
         trans = self.packed[v]
-        columns = _known(v.shape[-2 if trans else -1])
+        columns = _columns(v.shape[-2 if trans else -1])
         return new.add("unpack_matrix", [self._panels(new, v, trans)], columns=columns, trans=trans)
 
 
-def _on_panels(new: Graph, node: Node, operands: Inputs, name: str, columns: int) -> Value:
+def _on_panels(new: Graph, node: Node, operands: Inputs, name: str, columns: int | Expr) -> Value:
     """Returns a product on panels; halves on the left, each used for all columns, are converted to float32 beforehand."""
     a, panels, bias = operands
     dtype = node.output.dtype
@@ -159,12 +159,15 @@ def _on_panels(new: Graph, node: Node, operands: Inputs, name: str, columns: int
 
 
 def _has_panels(node: Node) -> bool:
-    """Tells whether the right-hand matrix of a product may be packed: a constant one of known width, or one of many rows."""
+    """Tells whether the right-hand matrix of a product may be packed: a constant one of known width, or one of many rows.
+
+    One of unknown width may be narrow, so that it is packed only if that replaces another copy.
+    """
     a, b = node.inputs[0] if node.inputs else None, _right(node)
     if a is None or b is None or b.rank < 2 or a.rank < 1:
         return False
     columns = node.output.shape[-1]
-    if not isinstance(columns, Const) or columns is ONE:
+    if columns is ONE or (not isinstance(columns, Const) and not _is_rearranged(b)):
         return False
     if is_narrow(node.output.dtype) and not _is_bias(node, *_terms(node, node.inputs[2:])):
         return False  # product and sum would be rounded apart
@@ -221,9 +224,8 @@ def _is_rearranged(v: Value) -> bool:
     return v.producer is not None and facts_of(v.producer).is_rearrangement and not is_rename(v.producer)
 
 
-def _known(e: Expr) -> int:
-    assert isinstance(e, Const)  # _has_panels asks for it
-    return int(e.value)
+def _columns(e: Expr) -> int | Expr:
+    return int(e.value) if isinstance(e, Const) else e
 
 
 def _is_zero(v: Value | None) -> bool:

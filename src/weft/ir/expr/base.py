@@ -137,6 +137,12 @@ class Var(Expr):
         object.__setattr__(self, "serial", next(_SERIAL))
         object.__setattr__(self, "traits", self.trait)
 
+    @property
+    def size_range(self) -> tuple[int, int | None]:
+        """The least and the greatest value of a symbolic size where a kernel computes with it: at least one."""
+        low, high = self.limits or (1, None)
+        return max(low, 1), None if high is None else max(high, 1)
+
     def children(self) -> tuple[Node, ...]:
         """Returns nothing: a variable is a leaf."""
         return ()

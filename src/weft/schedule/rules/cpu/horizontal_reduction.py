@@ -21,6 +21,7 @@ from weft.ir import Var
 from weft.loop import Load
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.rules.block_facts import block_of, inputs_of, reads_along, reduce_axes, uses_axis
+from weft.schedule.rules.cpu.parallel import sizes
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
@@ -32,16 +33,17 @@ def reduce_horizontally(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], p:
     (`rfactor`) stays as it is.
     """
     first, last = _contiguous(s, ref, loops)
-    sizes = [s.extent(f) or FALLBACK_SIZE for f in loops]
+    extents = sizes(s, loops)
     if (
-        prod(sizes[first : last + 1]) < SHORTEST_REDUCTION
+        prod(extents[first : last + 1]) < SHORTEST_REDUCTION
     ):  # elements further apart, one by one, are still better than one sum
-        first = last = max(range(len(loops)), key=sizes.__getitem__)
+        first = last = max(range(len(loops)), key=extents.__getitem__)
     lanes = p.lanes(block_of(s, ref).writes[0].buffer.dtype.bits)
     for start in range(first, last + 1):
         run = slice(start, last + 1)
         is_open = any(s.extent(f) is None for f in loops[run])
-        width = _width(ref, FALLBACK_SIZE if is_open else prod(sizes[run]), lanes, p, is_open)
+        extent = min(prod(extents[run]), FALLBACK_SIZE) if is_open else prod(extents[run])
+        width = _width(ref, extent, lanes, p, is_open)
         try:
             if start < last:  # fused axes may not come apart by pieces of vectors
                 _reduce_in_lanes(Schedule(s.program), ref, loops, run, width)

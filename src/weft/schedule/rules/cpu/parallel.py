@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.cost import FALLBACK_SIZE, Parallel, Planner, nest_cycles, parallel_plans
+from weft.cost import FALLBACK_SIZE, Parallel, Planner, nest_cycles, parallel_plans, size_of
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import loop_path, the_loop
 from weft.schedule.schedule import Schedule
@@ -26,5 +26,5 @@ def parallelize(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], p: Planner
 
 
 def sizes(s: Schedule, loops: Sequence[LoopRef]) -> list[int]:
-    """Returns the number of iterations of each of *loops*, a guess for a symbolic one."""
-    return [s.extent(f) or FALLBACK_SIZE for f in loops]
+    """Returns the number of iterations of each of *loops*, a guess for one that is symbolic, or for one of none."""
+    return [size_of(s.open_extent(f)) or FALLBACK_SIZE for f in loops]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from math import prod
 
 from weft.cost import (
-    FALLBACK_SIZE,
     MOST_LOOP_VECTORS,
     SHORTEST_REDUCTION,
     OnePass,
@@ -33,7 +32,7 @@ from weft.schedule.rules.block_facts import (
 from weft.schedule.rules.cpu.horizontal_reduction import reduce_horizontally
 from weft.schedule.rules.cpu.parallel import parallelize, sizes
 from weft.schedule.rules.cpu.sliding_window import sliding_axes
-from weft.schedule.rules.cpu.vectorize_axis import reduce_in_vectors, vectorize_last
+from weft.schedule.rules.cpu.vectorize_axis import most_vectors, reduce_in_vectors, vectorize_last
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
@@ -151,10 +150,17 @@ def _schedule_in_row(s: Schedule, ref: BlockRef, depth: int, p: Planner) -> None
     if not loops:
         return
     if is_tileable(s, ref):
-        if prod([s.extent(f) or FALLBACK_SIZE for f in loops[: -len(reduce_axes(block))]]) <= MOST_LOOP_VECTORS * lanes:
+        if prod(sizes(s, loops[: -len(reduce_axes(block))])) <= MOST_LOOP_VECTORS * lanes:
             s.set_scope(ref, "register")
         reduce_in_vectors(s, ref, loops, lanes)
     elif not is_reduction(block):
+        if (
+            depth
+            and len(loops) == 1
+            and block.writes[0].buffer not in s.function.params
+            and most_vectors(s, loops[-1], lanes)
+        ):
+            s.set_scope(ref, "register")
         vectorize_last(s, loops, lanes, shortest=SHORTEST_REDUCTION)
     else:
         reduce_horizontally(s, ref, loops[-len(reduce_axes(block)) :], p)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.cost import FALLBACK_SIZE, MOST_LOOP_VECTORS
+from weft.ir import Bounds, Const, free_vars, index, prove
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.rules.block_facts import block_of, reduce_axes
 from weft.schedule.schedule import Schedule
@@ -22,9 +23,19 @@ def vectorize_last(s: Schedule, loops: Sequence[LoopRef], lanes: int, shortest: 
         return list(loops)
     if extent is not None and (extent <= lanes or (extent % lanes == 0 and extent <= MOST_LOOP_VECTORS * lanes)):
         return outer if _vectorize(s, last) else list(loops)
-    rest, piece = s.split(last, [None, lanes])
+    rest, piece = s.split(last, [None, lanes * (most_vectors(s, last, lanes) or 1)])
     _vectorize(s, piece)
     return [*outer, rest]
+
+
+def most_vectors(s: Schedule, loop: LoopRef, lanes: int) -> int | None:
+    """Returns how many vectors *loop* has at most, where its sizes have limits by which these are few; None otherwise."""
+    extent, bounds = s.open_extent(loop), Bounds()
+    if isinstance(extent, Const):
+        return None
+    for v in free_vars(extent):
+        bounds = bounds.bind(v, *v.size_range)
+    return next((n for n in range(1, MOST_LOOP_VECTORS + 1) if prove(extent <= index(n * lanes), bounds)), None)
 
 
 def reduce_in_vectors(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], lanes: int) -> list[LoopRef]:

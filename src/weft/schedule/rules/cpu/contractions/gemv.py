@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from math import prod
 
-from weft.cost import FALLBACK_SIZE, Gemv, Planner, bytes_of, gemv_plans, size_of, step_along
+from weft.cost import Gemv, Planner, bytes_of, gemv_plans, size_of, step_along
 from weft.ir import Const
 from weft.loop import Block
 from weft.schedule.cursors.state import BlockRef
@@ -27,7 +27,7 @@ from weft.schedule.rules.block_facts import (
 )
 from weft.schedule.rules.cpu.contractions.tile_roles import Part, roles_of
 from weft.schedule.rules.cpu.epilogue import epilogue_block
-from weft.schedule.rules.cpu.parallel import parallelize
+from weft.schedule.rules.cpu.parallel import parallelize, sizes
 from weft.schedule.rules.cpu.vectorize_axis import vectorize_last
 from weft.schedule.schedule import Schedule
 
@@ -55,7 +55,7 @@ def schedule_gemv(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
     block = block_of(s, ref)
     dtype = block.writes[0].buffer.dtype
     lanes, columns = p.lanes(dtype.bits), size_of(spatial_axes(block)[-1].extent)
-    others = prod([s.extent(f) or FALLBACK_SIZE for f in loops[:-1]])
+    others = prod(sizes(s, loops[:-1]))
     cut = p.decide(ref.name, Gemv, lambda m: gemv_plans(columns * dtype.bytes, others, m))
     step = cut.vectors * lanes
     piece, inner = s.split(loops[-1], [None, -(-columns // (cut.pieces * step)) * step])

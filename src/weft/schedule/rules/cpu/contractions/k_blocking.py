@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from weft.cost import (
-    FALLBACK_SIZE,
     PANEL_VECTORS,
     DepthProblem,
     KBlocks,
@@ -45,7 +44,7 @@ from weft.schedule.rules.block_facts import (
 from weft.schedule.rules.cpu.contractions.contraction import tile_nest
 from weft.schedule.rules.cpu.contractions.tile_roles import Part, roles_of
 from weft.schedule.rules.cpu.epilogue import epilogue_block
-from weft.schedule.rules.cpu.parallel import parallelize
+from weft.schedule.rules.cpu.parallel import parallelize, sizes
 from weft.schedule.rules.cpu.small_transform import own_loops
 from weft.schedule.rules.cpu.vectorize_axis import vectorize_last
 from weft.schedule.schedule import Schedule
@@ -124,7 +123,7 @@ def _cut_rows(
     if not isinstance(axes[-1].extent, Const) or size_of(axes[-1].extent) > shape.width:
         rest, last = s.split(last, [None, shape.width])
         outer.append(rest)
-    tasks, rows = (prod([s.extent(f) or FALLBACK_SIZE for f in loops]) for loops in (outer, inner))
+    tasks, rows = (prod(sizes(s, loops)) for loops in (outer, inner))
     most = p.decide(ref.name, RowBlock, lambda m: row_block_plans(shape.panel, tasks, rows, m)).rows
     for n in reversed(range(len(shape.rows))):
         extent = s.extent(inner[n])
