@@ -74,7 +74,9 @@ from weft.cost.rules.sketch import (
     register_tile_plans, tiles_held,
 )
 from weft.cost.rules.shared_reduction import BlockReduction, block_reduction_plans
-from weft.cost.rules.shared_tile import BANKS, LONG_ENOUGH, NO_TILE, PartExtent, SharedTile, TiledProduct, shared_tile_plans
+from weft.cost.rules.shared_tile import (
+    BANKS, LONG_ENOUGH, NO_TILE, WORD, PartExtent, SharedTile, TiledProduct, shared_tile_plans,
+)
 from weft.cost.rules.thread_block import ThreadBlock, thread_block_plans
 from weft.cost.sizes import FALLBACK_SIZE, elements, size_of
 from weft.cost.transposition import SHUFFLED_STRIDE, is_gathered, is_transposed
@@ -98,7 +100,7 @@ __all__ = [
     "NO_TILE", "ORDER_BEAMS", "ORDER_STEPS", "PACKED_AT_ONCE", "PANEL_VECTORS", "PLACEMENT_EXCHANGES", "PLACEMENT_IMPROVEMENTS",
     "PLACEMENT_PAIRS", "PROGRAM", "RANGE_DEPTH", "SAVED_CONSTANTS", "SCALED_PIECE", "SHORTEST_CUT_VECTOR",
     "SHORTEST_REDUCTION", "SHORT_TRANSFORM", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED", "SMALLEST_PLANNED_BUFFER",
-    "SMALL_PART", "SPILL_CYCLES", "TILES", "UNROLLED_VECTORS", "WHOLE_STEPS", "Accept", "Accumulators", "Address",
+    "SMALL_PART", "SPILL_CYCLES", "TILES", "UNROLLED_VECTORS", "WHOLE_STEPS", "WORD", "Accept", "Accumulators", "Address",
     "Answering", "BlockReduction", "Borders", "CacheTile", "Candidate", "Candidates", "Choose", "Choosing", "CodeBudget",
     "Convolution", "CostSource", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "FloatConvolution",
     "FloatProduct", "Following", "Form",

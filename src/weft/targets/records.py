@@ -101,6 +101,8 @@ class Grid:
     `warp` threads run in step and touch memory together: global memory in sectors of `sector` bytes, shared memory in `banks`
     banks, each of which gives one word of `bank_bytes` bytes at a time. A block has at most `block` threads.
 
+    A thread loads or stores at most `access_bits` bits at once, of elements side by side.
+
     `index_bits` are those of the integers that the machine computes indices with fast: of 32, indices that are proven to fit are
     narrowed. A kernel takes at most `buffers` buffers, each of at most `buffer_bytes` bytes; None is no limit.
     """
@@ -110,6 +112,7 @@ class Grid:
     banks: int = 32
     bank_bytes: int = 4
     block: int = 1024
+    access_bits: int = 128
     index_bits: int = 64
     buffer_bytes: int | None = None
     buffers: int | None = None

@@ -49,6 +49,10 @@ class Target:
         """Returns how many elements of *bits* bits a vector register holds."""
         return max(1, self.isa.vector_bits // bits)
 
+    def access_lanes(self, bits: int) -> int:
+        """Returns how many elements of *bits* bits that lie side by side a core or a thread loads at once."""
+        return self.lanes(bits) if self.grid is None else max(self.lanes(bits), self.grid.access_bits // bits)
+
     def has(self, feature: str) -> bool:
         """Tells whether LLVM's *feature* is switched on."""
         return f"+{feature}" in self.isa.features

@@ -91,7 +91,7 @@ class _Vectorize(BoundedRewriter):
 
 
 def _vector_loop(loop: For, bounds: Bounds, target: Target) -> Stmt:
-    lanes = 1 if _has_vectors(loop.body) else target.lanes(_widest(loop.body))
+    lanes = 1 if _has_vectors(loop.body) else target.access_lanes(_widest(loop.body))
     own = uses_registers(loop.body) or any(isinstance(s, Alloc) for s in statements(loop.body))
     try:
         return _pieces(loop, lanes, bounds, masks=target.isa.masked_memory and not own)
