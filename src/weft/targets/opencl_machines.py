@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from weft.runtime.devices import opencl_devices
+from weft.runtime.devices import OpenCLDeviceFacts, opencl_devices
 from weft.support.errors import InputError
 from weft.targets.grid_machines import OPENCL
 from weft.targets.records import Caches
@@ -33,7 +33,12 @@ def opencl(device: str | None = None) -> Target:
             f"there is no OpenCL device {device!r}", hint="use opencl for this machine's, or opencl -device=any"
         )
     found = next(iter(opencl_devices()), None) if device is None else None
-    if found is None or found.vector_floats == 1 or not found.shares_in_global:
+    return OPENCL if found is None else target_of(found)
+
+
+def target_of(found: OpenCLDeviceFacts) -> Target:
+    """Returns the target of a device."""
+    if found.vector_floats == 1 or not found.shares_in_global:
         return OPENCL
     caches = Caches()
     return OPENCL.having(

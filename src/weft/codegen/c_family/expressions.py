@@ -135,14 +135,18 @@ def _whole(f: Writer, e: Expr, operands: list[Expr]) -> Value | None:
         return _extremum(f, e, *[_name(f, dtype, x) for x in given])
     if isinstance(e, ir.Neg) and dtype.is_float:
         return Vector(f"(-{given[0]})")
-    if isinstance(e, Binary) and type(e) in scalars.SYMBOLS:
-        symbol = scalars.SYMBOLS[type(e)]
-        if dtype.is_float:
-            return Vector(f"({given[0]} {symbol} {given[1]})")
-        if isinstance(e, (ir.Add, ir.Sub, ir.Mul, ir.BitAnd, ir.BitOr, ir.BitXor)):
-            a, b = [_same_bits(f, DType("uint", dtype.bits, dtype.lanes), x) for x in given]
-            return Vector(f"({_same_bits(f, dtype, f'({a} {symbol} {b})')})")
-    return None
+    return _arithmetic(f, e, dtype, given) if isinstance(e, Binary) and type(e) in scalars.SYMBOLS else None
+
+
+def _arithmetic(f: Writer, e: Binary, dtype: DType, given: list[str]) -> Value | None:
+    """Returns what C has an operator for of two whole vectors; integers wrap around."""
+    symbol = scalars.SYMBOLS[type(e)]
+    if dtype.is_float:
+        return Vector(f"({given[0]} {symbol} {given[1]})")
+    if not isinstance(e, (ir.Add, ir.Sub, ir.Mul, ir.BitAnd, ir.BitOr, ir.BitXor)):
+        return None
+    a, b = [_same_bits(f, DType("uint", dtype.bits, dtype.lanes), x) for x in given]
+    return Vector(f"({_same_bits(f, dtype, f'({a} {symbol} {b})')})")
 
 
 def _name(f: Writer, dtype: DType, x: str) -> str:

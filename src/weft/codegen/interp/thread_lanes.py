@@ -65,6 +65,12 @@ class Lanes:
         made = _WRITERS.get(type(e), _operator)(e, [known[k] for k in _strict(e)])
         return np.asarray(made).astype(e.dtype.numpy, copy=False)[()]
 
+    def both(self, holds: Any, mask: Mask) -> Array:
+        """Returns the active threads in which *holds*, or the active lanes, where it is a condition of each lane."""
+        lanes = np.shape(holds)[1] if np.ndim(holds) > 1 else 1
+        cond = spread(holds, self.count, lanes)
+        return cond if mask is None else cond & spread(mask, self.count, lanes)
+
     def _vector(self, e: ir.Broadcast | ir.Ramp, known: Memo) -> Array:
         """Returns a vector that is made of scalars."""
         values = [spread(known[k], self.count, e.lanes) for k in _strict(e)]
@@ -168,6 +174,7 @@ _WRITERS: Final[dict[type[Expr], Callable[[Any, list[Any]], Any]]] = {
     ir.Const: lambda e, v: constant(e),
     ir.Neg: lambda e, v: np.negative(v[0]),
     ir.Not: _negation,
+    ir.Shuffle: lambda e, v: np.concatenate(v, 1)[:, list(e.picks)],
     ir.Cast: _cast,
     ir.Reinterpret: _reinterpret,
     ir.Apply: lambda e, v: INTRINSICS[e.fn].reference(*v),

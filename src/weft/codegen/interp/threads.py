@@ -52,7 +52,6 @@ from weft.targets import Grid as GridFacts
 from weft.targets import Sight, Target, sight_of
 
 _LINES: Final = 3
-_WITH_LANES: Final = 2
 
 Launch: TypeAlias = Callable[[Function, Mapping[Buffer, Array], Mapping[Var, int]], None]
 """Runs a kernel on the flat memories of its buffers, which it changes, and the values of its numbers."""
@@ -223,7 +222,7 @@ class _Run:
         memo: Memo = {}
         if s.mask is not None:
             holds = self.lanes.evaluate(s.mask, mask, memo)
-            mask = self.narrowed(holds, mask) if np.ndim(holds) < _WITH_LANES else _both(holds, mask)
+            mask = self.lanes.both(holds, mask)
         value = self.lanes.evaluate(s.value, mask, memo)
         memory, places, element = self.where(s.buffer, s.indices, mask, memo)
         if memory.shadow is not None and self.in_kernel:
@@ -241,8 +240,7 @@ class _Run:
         if lanes > 1 and not _lie_side_by_side(at):
             group = self.grid.warp[places[0]] * lanes + places[1]
         elif memory.sight is Sight.BLOCK:
-            number = self.grid.numbers[places[0]] % self.grid.of_block % self.facts.warp
-            group = self.grid.warp[places[0]] * lanes + number * lanes // self.facts.warp
+            group = self.grid.parts_of_warps(places[0], lanes)
         else:
             group = self.grid.warp[places[0]]
         if memory.sight is Sight.GRID:
@@ -292,11 +290,6 @@ class _Run:
 
 def _lie_side_by_side(at: Load | Store) -> bool:
     return all(isinstance(i, Ramp) and i.stride is ONE for i in at.indices if i.dtype.lanes > 1)
-
-
-def _both(lanes: Array, mask: Mask) -> Array:
-    """Returns the active lanes of active threads."""
-    return lanes if mask is None else lanes & spread(mask, *lanes.shape)
 
 
 def _shown(s: Stmt) -> str:

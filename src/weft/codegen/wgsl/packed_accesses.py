@@ -143,10 +143,10 @@ def store(f: KernelWriter, s: Store) -> None:
     if s.buffer in f.quads:
         f.line(f"{_quad(f, s)} = {QUAD_TYPE[s.buffer.dtype.kind]}({', '.join(lanes(f, s.value))});")
         return
-    values = lanes(f, s.value)
+    places, values = _places(f, s), lanes(f, s.value)
     if len(values) > 1:  # all are read before the first is written
         values = tuple([f.temporary_of(x) for x in values])
-    for at, value in zip(_places(f, s), values, strict=True):
+    for at, value in zip(places, values, strict=True):
         _store_element(f, s, at, value)
 
 

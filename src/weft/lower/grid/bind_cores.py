@@ -14,6 +14,7 @@ size, else a part of one buffer for all.
 
 from __future__ import annotations
 
+from weft.cost import LARGEST_ON_STACK
 from weft.ir import ONE, ZERO, Const, Expr, Node, Ramp, Var, broadcast, free_vars, map_nodes, substitute
 from weft.loop import (
     Address,
@@ -37,9 +38,6 @@ from weft.loop import (
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, map_functions
 from weft.support.errors import LoweringError
 from weft.targets import Sight, sight_of
-
-LARGEST_OWN = 64 << 10
-"""Bytes of memory that a block keeps on the stack of its core."""
 
 
 def bind_cores(program: Program) -> Program:
@@ -88,7 +86,7 @@ class _Own(StmtRewriter):
             body = yield s.body
             return Alloc(b, body)
         size = b.shape[0]
-        if isinstance(size, Const) and int(size.value) * b.dtype.bytes <= LARGEST_OWN:
+        if isinstance(size, Const) and int(size.value) * b.dtype.bytes <= LARGEST_ON_STACK:
             new = Buffer(b.name, b.shape, b.dtype, "local")
             body = yield _redirected(s.body, b, new, ZERO)
             return Alloc(new, body)
