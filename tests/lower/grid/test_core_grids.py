@@ -90,7 +90,9 @@ def test_products_are_of_whole_vectors() -> None:
     c = lowered("product")
     assert c.flat is not None
     text = backend_of(CORES).listing(c.flat, CORES)
-    assert "vload16(0, " in text
+    assert "vload16(0, B + " in text
+    assert "vload16(0, C_register" not in text  # the tile is in registers, as whole vectors
+    assert "*(float16 *)(C_register + 0) = " in text
     assert "barrier" not in text
     assert "local float" not in text
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from weft.codegen.c_family.c_types import memory_type, scalar_type
 from weft.codegen.c_family.expressions import if_any, is_whole, lanes, vector
 from weft.codegen.c_family.vector_words import MemoryVectors
@@ -44,8 +46,9 @@ def _load(f: Writer, e: Load) -> Value:
     if e.dtype.lanes > 1 and not f.masks and is_whole(f, e.dtype):
         begin = neighbours(f, e.buffer, index)
         if begin is not None:
-            f.vector_type(e.dtype)
-            return Vector(f.words.load(e.dtype, f"{name} + {begin}"))
+            kind, own = f.vector_type(e.dtype), _own(f, e.buffer, index, e.dtype)
+            place = f"{name} + {begin}"
+            return Vector(f.words.load(e.dtype, place) if own is None else own(kind, place))
     if (
         f.dialect.memory_vectors is not None
         and not f.masks
@@ -71,6 +74,13 @@ def aligned(f: Writer, buffer: Buffer, index: Expr, dtype: DType) -> str | None:
     if not isinstance(index, Ramp) or known_divisor(index.base) % words.lanes != 0:
         return None
     return neighbours(f, buffer, index)
+
+
+def _own(f: Writer, buffer: Buffer, index: Expr, dtype: DType) -> Callable[[str, str], str] | None:
+    """Returns how a vector of a thread's own memory is written, which begins at a multiple of its lanes; None for others."""
+    is_own = sight_of(buffer.scope) is Sight.THREAD and buffer.dtype.lanes == 1
+    at = isinstance(index, Ramp) and known_divisor(index.base) % dtype.lanes == 0
+    return f.words.own if is_own and at else None
 
 
 def _loaded_at_once(f: Writer, words: MemoryVectors, e: Load, place: str) -> Value:
@@ -105,8 +115,9 @@ def store(f: Writer, s: Store) -> None:
     if dtype.lanes > 1 and s.mask is None and is_whole(f, dtype):
         begin = neighbours(f, s.buffer, index)
         if begin is not None:
-            f.vector_type(dtype)
-            f.line(f"{f.words.store(dtype, f'{name} + {begin}', vector(f, s.value))};")
+            kind, own = f.vector_type(dtype), _own(f, s.buffer, index, dtype)
+            place, value = f"{name} + {begin}", vector(f, s.value)
+            f.line(f"{f.words.store(dtype, place, value) if own is None else f'{own(kind, place)} = {value}'};")
             return
     words = f.dialect.memory_vectors
     if words is not None and s.mask is None and (at := aligned(f, s.buffer, index, dtype)) is not None:

@@ -18,7 +18,9 @@ class VectorWords:
 
     `type_name` is the type of a vector, `made` one of its lanes, `lane` one of these. `load` and `store` are accesses of what
     lies side by side from a pointer on, of whatever alignment. `converted` changes the type of the lanes, `same_bits` takes them
-    as others; `shuffled` picks lanes of two. With a `feature`, targets without it have none of this.
+    as others; `shuffled` picks lanes of two. `own` is a vector of a thread's own memory, at a multiple of its bytes, which
+    compilers keep in a register, where `load` and `store` would take it apart. With a `feature`, targets without it have none
+    of this.
     """
 
     type_name: Callable[[DType], str]
@@ -31,6 +33,7 @@ class VectorWords:
     shuffled: Callable[[str, str, str, Sequence[int]], str]
     lanes: int
     feature: str | None = None
+    own: Callable[[str, str], str] | None = None
 
 
 @dataclass(frozen=True)

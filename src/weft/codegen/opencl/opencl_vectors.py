@@ -39,5 +39,9 @@ VECTORS: Final = VectorWords(
     same_bits=lambda kind, value: f"as_{kind}({value})",
     shuffled=_shuffled,
     lanes=LANES[-1],
+    own=lambda kind, place: f"*({kind} *)({place})",
 )
-"""Vectors are loaded from any multiple of their elements' bytes (6.12.7)."""
+"""Vectors are loaded from any multiple of their elements' bytes (6.12.7); those of own memory lie at a multiple of theirs."""
+
+OWN: Final = "__attribute__((aligned(128))) "
+"""The words before the type of a thread's memory, so that a vector of any type may begin there."""
