@@ -7,7 +7,7 @@ of one machine.
 from weft.cost.at_sizes import cycles_at
 from weft.cost.graph.arithmetic import multiply_cycles
 from weft.cost.budget import (
-    LONG_BORDER, MOST_LOOP_VECTORS, MOST_REMAINDERS, MOST_STREAMS, MOST_UNROLLED_CHOICES, MOST_UNSWITCHED,
+    LARGEST_ON_STACK, LONG_BORDER, MOST_LOOP_VECTORS, MOST_REMAINDERS, MOST_STREAMS, MOST_UNROLLED_CHOICES, MOST_UNSWITCHED,
     SHORTEST_CUT_VECTOR, SMALL_PART, SMALLEST_PLANNED_BUFFER, UNROLLED_VECTORS, CodeBudget, code_budget, unrolled_steps,
 )
 from weft.cost.demand import Demand, fma_cycles, l2_cycles, l3_cycles, load_cycles, memory_cycles
@@ -76,7 +76,9 @@ from weft.cost.rules.sketch import (
     reduce_tile_plans, register_tile_plans, remainder_versions, tiles_held,
 )
 from weft.cost.rules.shared_reduction import BlockReduction, block_reduction_plans
-from weft.cost.rules.shared_tile import BANKS, LONG_ENOUGH, NO_TILE, PartExtent, SharedTile, TiledProduct, shared_tile_plans
+from weft.cost.rules.shared_tile import (
+    BANKS, LONG_ENOUGH, NO_TILE, WORD, PartExtent, SharedTile, TiledProduct, shared_tile_plans,
+)
 from weft.cost.rules.thread_block import ThreadBlock, thread_block_plans
 from weft.cost.sizes import FALLBACK_SIZE, elements, guess_of, size_of
 from weft.cost.transposition import SHUFFLED_STRIDE, is_gathered, is_transposed
@@ -97,10 +99,10 @@ __all__ = [
     "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "ENTRY_CYCLES", "ESTIMATED", "FALLBACK_SIZE",
     "FEWEST_TILES", "FOLDED_TIMES_CONSTANTS", "FloatConvolution", "FloatProduct", "Following", "Form", "FragmentTile",
     "FusePanels", "GAIN", "Gemv", "GridOperand", "GroupedOperands", "ImageProblem", "Inline", "InnerOrder", "KBlocks",
-    "LARGEST_COMPARED_CONSTANT", "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH", "LARGEST_GROUP", "LARGEST_POWER",
-    "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES", "LEAST_STREAMED", "LONGEST_PRIME", "LONGEST_WINDOW_STRIDE",
-    "LONG_BORDER", "LONG_ENOUGH", "LOOP_CYCLES", "Layer", "Layout", "LoopNest", "MANY_INDICES", "MIXED_GAIN",
-    "MOST_LOOP_VECTORS", "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_STREAMS", "MOST_UNROLLED_CHOICES",
+    "LARGEST_COMPARED_CONSTANT", "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH", "LARGEST_GROUP", "LARGEST_ON_STACK",
+    "LARGEST_POWER", "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES", "LEAST_STREAMED", "LONGEST_PRIME",
+    "LONGEST_WINDOW_STRIDE", "LONG_BORDER", "LONG_ENOUGH", "LOOP_CYCLES", "Layer", "Layout", "LoopNest", "MANY_INDICES",
+    "MIXED_GAIN", "MOST_LOOP_VECTORS", "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_STREAMS", "MOST_UNROLLED_CHOICES",
     "MOST_UNROLLED_STEPS", "MOST_UNSWITCHED", "MOST_WINDOW_TAPS", "MatrixTile", "MatrixTileProblem", "MergeAxes",
     "NARROW_BLOCK", "NO_TILE", "NarrowFactors", "NarrowWeight", "ORDER_BEAMS", "ORDER_STEPS", "OnePass", "OpenSize", "Order",
     "OrderProblem", "OuterOrder", "PACKED_AT_ONCE", "PANEL_VECTORS", "PLACEMENT_EXCHANGES", "PLACEMENT_IMPROVEMENTS",
@@ -110,11 +112,11 @@ __all__ = [
     "SHORTEST_REDUCTION", "SHORT_TRANSFORM", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED", "SMALLEST_PLANNED_BUFFER",
     "SMALL_PART", "SPILL_CYCLES", "SharePatches", "SharedTile", "SketchProblem", "SkipPadding", "Slide", "SolveJointly",
     "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "ThreadBlock", "Tile", "TileProblem", "TiledProduct",
-    "Tiling", "TransposedPhases", "UNROLLED_VECTORS", "Versions", "WHOLE_STEPS", "WindowProblem", "WindowTile", "Winograd",
-    "WriteOut", "accumulator_plans", "addressed", "block_reduction_plans", "blocked_cycles", "border_plans", "by_cost",
-    "bytes_of", "bytes_touched", "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at", "depth_plans",
-    "depthwise_cycles", "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements",
-    "enough_tasks", "fma_cycles", "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans",
+    "Tiling", "TransposedPhases", "UNROLLED_VECTORS", "Versions", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowTile",
+    "Winograd", "WriteOut", "accumulator_plans", "addressed", "block_reduction_plans", "blocked_cycles", "border_plans",
+    "by_cost", "bytes_of", "bytes_touched", "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at",
+    "depth_plans", "depthwise_cycles", "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles",
+    "elements", "enough_tasks", "fma_cycles", "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans",
     "grid_operand_plans", "group_blocks", "grouped_cycles", "grouped_plans", "guess_of", "inline_plans", "inner_order_plans",
     "input_block", "is_gathered", "is_transposed", "k_block_plans", "l2_cycles", "l3_cycles", "load_cycles",
     "low_bit_panel_plans", "matrix_tile_plans", "may_unroll", "may_write", "memory_cycles", "merge_plans", "multiply_cycles",

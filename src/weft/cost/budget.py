@@ -52,6 +52,9 @@ MOST_STREAMS: Final = 8
 SMALLEST_PLANNED_BUFFER: Final = 4096
 """Bytes from which on a working buffer is planned by the caller; smaller ones are left to the function's frame."""
 
+LARGEST_ON_STACK: Final = 64 << 10
+"""Bytes of a buffer that a block of a grid, which a core runs, keeps on the stack of that core."""
+
 
 @dataclass(frozen=True)
 class CodeBudget:

@@ -57,7 +57,7 @@ from weft.graph import (
     verify_graph,
 )
 from weft.loop import Program, verify_host
-from weft.lower import PIPELINES
+from weft.lower import passes_for
 from weft.records import Record
 from weft.runtime.artifact import is_artifact
 from weft.runtime.package import Package
@@ -222,7 +222,7 @@ def check_passes(options: CompileOptions, target: Target) -> None:
     """Raises `InputError` for settings of passes that a compilation for *target* has not, listing those that it has."""
     if options.passes:
         own = [Pass(*p) for p in backend_of(target).passes(target)]
-        passes: list[Pass[Any, Any]] = [*GRAPH_PASSES, *PIPELINES[target.kind], *own]
+        passes: list[Pass[Any, Any]] = [*GRAPH_PASSES, *passes_for(target), *own]
         optional = [p.name for p in passes if p.may_be_skipped]
         check_settings(options.passes, {p.name: p.options for p in passes}, optional)
 

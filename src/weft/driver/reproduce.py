@@ -17,7 +17,7 @@ from weft.driver.checking.check_model import REDUCED, check_saved
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.graph import GRAPH_PASSES, SavedPass, print_graph, reproduce_graph
 from weft.loop import print_program
-from weft.lower import PIPELINES, UNROLLED, reproduce, saved_target
+from weft.lower import UNROLLED, passes_for, reproduce, saved_target
 from weft.support.errors import InputError
 from weft.support.passes import Pass
 
@@ -35,7 +35,7 @@ def run_again(path: Path) -> str:
         return print_graph(reproduce_graph(path, GRAPH_PASSES, target, NativeEvaluator(evaluation_target(target))))
     target = target_here(saved_target(path))
     own = [Pass(*p) for p in backend_of(target).passes(target)]
-    return print_program(reproduce(path, (*PIPELINES[target.kind], *UNROLLED, *own), target))
+    return print_program(reproduce(path, (*passes_for(target), *UNROLLED, *own), target))
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ from weft.ir.affine.iter_sum import Fused, Source, Split
 from weft.ir.affine.prove import extremes, linear_terms, prove
 from weft.ir.affine.hull import Ends, hull
 from weft.ir.bounds.bounds import EMPTY, Bounds
+from weft.ir.bounds.known_divisor import known_divisor
 from weft.ir.bounds.ranges import RangesOrZero
 from weft.ir.bounds.polynomial import Monomial, Poly, poly_to_expr, plus, poly_of
 from weft.ir.expr import EXPRESSIONS
@@ -122,6 +123,7 @@ __all__ = [
     "index",
     "is_reserved",
     "is_small",
+    "known_divisor",
     "linear_terms",
     "map_accesses",
     "map_nodes",

@@ -18,7 +18,10 @@ from weft.lower.buffers.place_allocations import place_allocations
 from weft.lower.buffers.unmask_register_stores import unmask_register_stores
 from weft.lower.cleanup.remove_noops import remove_noops
 from weft.lower.cleanup.simplify_program import simplify_program
+from weft.lower.grid.bind_cores import bind_cores
 from weft.lower.grid.grid_passes import GRID_PASSES
+from weft.lower.grid.narrow_indices import narrow_indices
+from weft.lower.grid.split_host_device import split_host_device
 from weft.lower.loops.hoist_divisions import hoist_divisions
 from weft.lower.loops.hoist_invariants import hoist_invariants
 from weft.lower.loops.inject_prefetches import inject_prefetches
@@ -45,7 +48,7 @@ from weft.support.knobs import Switches
 from weft.support.passes import EVERYTHING, Pass, alone
 from weft.targets import Kind, Target
 
-PASSES: Final[tuple[ProgramPass, ...]] = (
+NESTS: Final[tuple[ProgramPass, ...]] = (
     # each buffer next to its uses, so that
     Pass("place_allocations", alone(place_allocations)),
     # it shrinks to the box they touch; blocks end here
@@ -94,6 +97,11 @@ PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("inject_prefetches", inject_prefetches, optional=True),
     # no later pass proves bounds of divisions as they stand
     Pass("hoist_divisions", alone(hoist_divisions), optional=True),
+)
+"""The passes for the loops of a core that has vectors, which may run the iterations of parallel loops beside others."""
+
+PASSES: Final[tuple[ProgramPass, ...]] = (
+    *NESTS,
     # divisions before a parallel loop become arguments of its task
     Pass("outline_tasks", alone(outline_tasks)),
     # to the top of a task, which is a function by now
@@ -109,6 +117,25 @@ PASSES: Final[tuple[ProgramPass, ...]] = (
 )
 """The passes for processors, and for units beside them."""
 
+CORES_OF_GRIDS: Final[tuple[ProgramPass, ...]] = (
+    *NESTS,
+    # the last that knows of parallel loops
+    Pass("bind_cores", alone(bind_cores)),
+    # grids become functions
+    Pass("split_host_device", split_host_device),
+    # to the top of a kernel, which is a function by now
+    Pass("hoist_allocations", alone(hoist_allocations)),
+    # a block is one thread: its register tiles are numbered by constants
+    Pass("unroll_loops", alone(unroll_loops)),
+    # the loop variable is a number in each copy
+    Pass("simplify_unrolled", alone(simplify_program)),
+    # no later pass makes an index
+    Pass("narrow_indices", narrow_indices),
+    # last: shared parts would be written out many times in printed programs
+    Pass("expand_math", expand_math),
+)
+"""The passes for devices whose blocks are run by cores with vectors (`Target.has_threads` does not hold)."""
+
 UNROLLED: Final[tuple[ProgramPass, ...]] = (
     # after tokens, which are pushed and popped around whole loops
     Pass("unroll_loops", alone(unroll_loops)),
@@ -118,7 +145,12 @@ UNROLLED: Final[tuple[ProgramPass, ...]] = (
 """The tail for backends that write unrolled loops out themselves."""
 
 PIPELINES: Final[Mapping[Kind, tuple[ProgramPass, ...]]] = {"cpu": PASSES, "unit": PASSES, "grid": GRID_PASSES}
-"""The passes by the kind of the target; those of its backend (`Backend.passes`) follow."""
+"""The passes by the kind of the target, but for grids of cores; those of its backend (`Backend.passes`) follow."""
+
+
+def passes_for(target: Target) -> tuple[ProgramPass, ...]:
+    """Returns the passes for a target."""
+    return CORES_OF_GRIDS if target.kind == "grid" and not target.has_threads else PIPELINES[target.kind]
 
 
 def lower(
@@ -137,5 +169,5 @@ def lower(
     when a pass cannot lower the program or crashes; the error then names a file, and the command that runs the pass again on
     the program in it.
     """
-    passes = PIPELINES[target.kind]
+    passes = passes_for(target)
     return run_passes((*passes, *UNROLLED) if unroll else passes, program, target, switches, verify=verify, trace=trace)

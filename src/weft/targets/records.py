@@ -14,7 +14,8 @@ class Isa:
     machine computes itself; all others are expanded before code generation. `masked_memory` tells whether vectors are loaded
     and stored under a mask, `mask_registers` whether masks have registers of their own, as in AVX-512, so that they take none of
     those for vectors and no instructions to make. Within a part of a vector, `shuffle_bytes` long, and of whole parts, shuffles
-    are one cheap instruction. `missing_types` are the names of the types that the machine does not compute with.
+    are one cheap instruction. A vector has at most `longest_vector` lanes, where the target's language sets a limit.
+    `missing_types` are the names of the types that the machine does not compute with.
     """
 
     triple: str = ""
@@ -26,6 +27,7 @@ class Isa:
     masked_memory: bool = False
     mask_registers: bool = False
     shuffle_bytes: int = 16
+    longest_vector: int | None = None
     native: frozenset[str] = frozenset()
     language: str = ""
     missing_types: frozenset[str] = frozenset()
@@ -101,6 +103,8 @@ class Grid:
     `warp` threads run in step and touch memory together: global memory in sectors of `sector` bytes, shared memory in `banks`
     banks, each of which gives one word of `bank_bytes` bytes at a time. A block has at most `block` threads.
 
+    A thread loads or stores at most `access_bits` bits at once, of elements side by side.
+
     `index_bits` are those of the integers that the machine computes indices with fast: of 32, indices that are proven to fit are
     narrowed. A kernel takes at most `buffers` buffers, each of at most `buffer_bytes` bytes; None is no limit.
     """
@@ -110,6 +114,7 @@ class Grid:
     banks: int = 32
     bank_bytes: int = 4
     block: int = 1024
+    access_bits: int = 128
     index_bits: int = 64
     buffer_bytes: int | None = None
     buffers: int | None = None

@@ -19,7 +19,8 @@ from weft.support.arguments import check_text
 from weft.support.errors import InputError
 from weft.targets.cores import MEASURED, KnownCore, processor_key
 from weft.targets.cuda_machines import LISTED, cuda
-from weft.targets.grid_machines import METAL, OPENCL, WEBGPU
+from weft.targets.grid_machines import METAL, WEBGPU
+from weft.targets.opencl_machines import opencl
 from weft.targets.plain import ARM_FLAGS, BASELINE, PLAIN
 from weft.targets.source_targets import C_VECTOR, C
 from weft.targets.target import Target
@@ -64,7 +65,7 @@ PRESETS: Final[dict[str, Callable[[], Target]]] = {
     "aarch64": lambda: PLAIN["aarch64"],
     "c": lambda: C,
     "c-vector": lambda: C_VECTOR,
-    "opencl": lambda: OPENCL,
+    "opencl": opencl,
     "webgpu": lambda: WEBGPU,
     "metal": lambda: METAL,
     "cuda": cuda,
@@ -76,7 +77,11 @@ PRESETS: Final[dict[str, Callable[[], Target]]] = {
 ALIASES: Final = {"vulkan": "webgpu"}
 """Other names of targets: kernels for WebGPU run by way of Vulkan where a system has that."""
 
-_VARIANTS: Final[dict[str, tuple[str, Callable[[str], Target]]]] = {"cpu": ("-mattr", cpu), "cuda": ("-arch", cuda)}
+_VARIANTS: Final[dict[str, tuple[str, Callable[[str], Target]]]] = {
+    "cpu": ("-mattr", cpu),
+    "cuda": ("-arch", cuda),
+    "opencl": ("-device", opencl),
+}
 """The option of a target by which it is one of several, and what makes that."""
 
 
@@ -97,7 +102,9 @@ def parse_target(text: str) -> Target:
         if key == "-cores" and _CORES.fullmatch(value):
             target = target.having(cores=int(value))
         elif not own or key != own:
-            known = {"cpu": "-mattr=LEVEL or -cores=N", "cuda": "-arch=sm_N"}.get(kind, "-cores=N")
+            known = {"cpu": "-mattr=LEVEL or -cores=N", "cuda": "-arch=sm_N", "opencl": "-device=any"}.get(
+                kind, "-cores=N"
+            )
             raise InputError(f"target option {option!r} is not understood", hint=f"use {known}")
     return target
 

@@ -47,7 +47,16 @@ class Target:
 
     def lanes(self, bits: int) -> int:
         """Returns how many elements of *bits* bits a vector register holds."""
-        return max(1, self.isa.vector_bits // bits)
+        return max(1, min(self.isa.vector_bits // bits, self.isa.longest_vector or self.isa.vector_bits))
+
+    @property
+    def has_threads(self) -> bool:
+        """Whether blocks of a grid have threads that share memory; else one core with vectors runs each, as a task of a CPU."""
+        return self.kind == "grid" and (self.scope("shared") is not None or self.lanes(32) == 1)
+
+    def access_lanes(self, bits: int) -> int:
+        """Returns how many elements of *bits* bits that lie side by side a core or a thread loads at once."""
+        return self.lanes(bits) if self.grid is None else max(self.lanes(bits), self.grid.access_bits // bits)
 
     def has(self, feature: str) -> bool:
         """Tells whether LLVM's *feature* is switched on."""

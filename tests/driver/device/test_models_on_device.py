@@ -19,7 +19,12 @@ from weft.support.errors import InputError, WeftError
 
 MODELS = {**NETWORKS, **OTHERS}
 each_target = pytest.mark.parametrize(
-    "target", [pytest.param("opencl", marks=needs_opencl), pytest.param("webgpu", marks=needs_webgpu)]
+    "target",
+    [
+        pytest.param("opencl", marks=needs_opencl),
+        pytest.param("opencl -device=any", marks=needs_opencl),
+        pytest.param("webgpu", marks=needs_webgpu),
+    ],
 )
 
 
@@ -48,6 +53,13 @@ def check_on(target: str, make: Callable[[], onnx.ModelProto]) -> None:
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 def test_results_with_opencl_are_those_of_the_processor(make: Callable[[], onnx.ModelProto]) -> None:
     check_on("opencl", make)
+
+
+@needs_opencl
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_results_of_threads_with_opencl_are_those_of_the_processor(make: Callable[[], onnx.ModelProto]) -> None:
+    check_on("opencl -device=any", make)
 
 
 @needs_webgpu

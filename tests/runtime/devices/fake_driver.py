@@ -33,6 +33,12 @@ extern "C" { extern weft_dim threadIdx, blockIdx; void grid_barrier(void); }
 #define __syncthreads() grid_barrier()
 #define sqrtf __builtin_sqrtf
 #define sqrt __builtin_sqrt
+#define WEFT_QUAD(name, kind) \\
+  struct __attribute__((aligned(16), may_alias)) name { kind x, y, z, w; }; \\
+  static inline name make_##name(kind x, kind y, kind z, kind w) { return {x, y, z, w}; }
+WEFT_QUAD(float4, float)
+WEFT_QUAD(int4, int)
+WEFT_QUAD(uint4, unsigned)
 """
 WARP_PRODUCT = """
 extern "C" void fake_warp_product(int is_bf16, float *c, const uint32_t *a, const uint32_t *b);

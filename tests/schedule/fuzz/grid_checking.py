@@ -22,6 +22,7 @@ from weft.lower import lower
 from weft.runtime.devices import Argument, open_device
 from weft.schedule import Schedule
 from weft.support.errors import LoweringError
+from weft.targets import Target
 from weft.targets.grid_machines import OPENCL
 
 
@@ -78,21 +79,21 @@ def check_run(c: GridCase, launch: Launch | None = None) -> Counters:
     return counters
 
 
-class OnOpenCL:
-    """The kernels of several cases on a device with OpenCL, compiled as one source."""
+class OnDevice:
+    """The kernels of several cases on the device of a target, compiled as one source."""
 
-    def __init__(self, cases: Sequence[GridCase]) -> None:
+    def __init__(self, cases: Sequence[GridCase], target: Target = OPENCL) -> None:
         modules, names = [], []
         for n, c in enumerate(cases):
             assert c.flat is not None
-            made = compile_program(c.flat, OPENCL)
+            made = compile_program(c.flat, target)
             renamed = tuple([(k, f"{k}_{n}") for k in made.entries])
             modules.append(replace(made, renamed=renamed))
             names += [new for _, new in renamed]
-        code = link(modules, OPENCL)
+        code = link(modules, target)
         assert isinstance(code, SourceCode)
         self.numbers = {name: n for n, name in enumerate(names)}
-        self.device = open_device("opencl", code.text, [code.symbols[name] for name in names])
+        self.device = open_device(target.isa.language, code.text, [code.symbols[name] for name in names])
 
     def launch_of(self, number: int) -> Launch:
         """What launches the kernels of case *number*."""
@@ -138,7 +139,7 @@ def check_grids(campaign: int, numbers: range, *, with_opencl: bool) -> GridTall
         tally.threaded += any(prod(threads_of(f)) > 1 for f in c.flat.functions[1:])
         tally.with_barriers += counters.barriers > 0
     if with_opencl and kept:
-        on = OnOpenCL(kept)
+        on = OnDevice(kept)
         for n, c in enumerate(kept):
             check_run(c, on.launch_of(n))
         on.device.close()

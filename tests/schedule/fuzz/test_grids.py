@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tests.lower.threaded import barriers, without_barrier
-from tests.schedule.fuzz.grid_checking import OnOpenCL, check_grids, check_run, grid_case
+from tests.schedule.fuzz.grid_checking import OnDevice, check_grids, check_run, grid_case
 from tests.support.devices import needs_opencl
 
 from weft.codegen.interp.races import RaceError
@@ -58,7 +58,7 @@ def test_wrong_results_are_found() -> None:
     wrong = replace(c, case=replace(c.case, oracle=lambda *given: [x + 1 for x in c.case.oracle(*given)]))
     with pytest.raises(AssertionError, match="Arrays are not equal"):
         check_run(wrong)
-    on = OnOpenCL([c])
+    on = OnDevice([c])
     check_run(c, on.launch_of(0))
     with pytest.raises(AssertionError, match="Arrays are not equal"):
         check_run(wrong, on.launch_of(0))

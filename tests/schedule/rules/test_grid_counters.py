@@ -24,7 +24,7 @@ def counted(of: Case, tile: SharedTile | None = None) -> Counters:
     if tile is None:
         scheduled = schedule_program(of.program, OPENCL)
     else:
-        scheduled = apply_plan(of.program, parse_plan(f"*: ThreadBlock(threads=256)\nC: {tile}\n"))
+        scheduled = apply_plan(of.program, parse_plan(f"*: ThreadBlock(threads=256, lanes=1)\nC: {tile}\n"))
     return run_case(of, lower(scheduled.program, OPENCL), OPENCL)
 
 

@@ -11,6 +11,7 @@ from weft.codegen.c_family.c_types import identifier, memory_type
 from weft.codegen.c_family.dialect import Dialect
 from weft.codegen.c_family.expressions import lanes
 from weft.codegen.c_family.statements import COMMON, pointer_type, write
+from weft.codegen.c_family.vector_words import GCC_VECTORS
 from weft.codegen.c_family.writer import Writer
 from weft.ir import INDEX, Const, Expr
 from weft.loop import HOST_OPERATORS, Alloc, Assert, Call, Function, LateMemory, Task, find_note, is_hint, late_memory
@@ -135,5 +136,6 @@ C: Final = Dialect(
     square_roots={32: "sqrtf", 64: "sqrt"},
     header="math.h",
     watched_argument="ctx",
+    vectors=GCC_VECTORS,
 )
 """C99, over the context of the runtime."""

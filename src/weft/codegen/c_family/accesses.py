@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from weft.codegen.c_family.c_types import memory_type, scalar_type
 from weft.codegen.c_family.expressions import if_any, is_whole, lanes, vector
+from weft.codegen.c_family.vector_words import MemoryVectors
 from weft.codegen.c_family.writer import Value, Vector, Writer, writes
-from weft.ir import Const, Expr, Ramp
+from weft.ir import Const, Expr, Ramp, known_divisor
 from weft.loop import Address, Buffer, Load, Store
 from weft.support.dtypes import DType
+from weft.targets import Sight, sight_of
 
 
 def only_index(f: Writer, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
@@ -42,13 +46,48 @@ def _load(f: Writer, e: Load) -> Value:
     if e.dtype.lanes > 1 and not f.masks and is_whole(f, e.dtype):
         begin = neighbours(f, e.buffer, index)
         if begin is not None:
-            return Vector(f"*(const {f.vector_type(e.dtype)}_u *)({name} + {begin})")
+            kind, own = f.vector_type(e.dtype), _own(f, e.buffer, index, e.dtype)
+            place = f"{name} + {begin}"
+            return Vector(f.words.load(e.dtype, place) if own is None else own(kind, place))
+    if (
+        f.dialect.memory_vectors is not None
+        and not f.masks
+        and (at := aligned(f, e.buffer, index, e.dtype)) is not None
+    ):
+        return _loaded_at_once(f, f.dialect.memory_vectors, e, f"{name} + {at}")
     made = [f"{name}[{i}]" for i in places(f, e.buffer, index)]
     if e.dtype.is_bool:
         made = [f"({x} != 0)" for x in made]
     if e.dtype.lanes == 1:
         return if_any(f, made[0])
     return tuple([f.temporary(e.dtype.element, x) for x in _masked(f, made)])
+
+
+def aligned(f: Writer, buffer: Buffer, index: Expr, dtype: DType) -> str | None:
+    """Returns where a vector that is accessed at once begins, at a multiple of its lanes; None for others.
+
+    Buffers that others see begin at a multiple of `ALIGNMENT` bytes; those of a thread are registers, if the compiler likes.
+    """
+    words = f.dialect.memory_vectors
+    if words is None or not words.has(dtype) or buffer.dtype.lanes != 1 or sight_of(buffer.scope) is Sight.THREAD:
+        return None
+    if not isinstance(index, Ramp) or known_divisor(index.base) % words.lanes != 0:
+        return None
+    return neighbours(f, buffer, index)
+
+
+def _own(f: Writer, buffer: Buffer, index: Expr, dtype: DType) -> Callable[[str, str], str] | None:
+    """Returns how a vector of a thread's own memory is written, which begins at a multiple of its lanes; None for others."""
+    is_own = sight_of(buffer.scope) is Sight.THREAD and buffer.dtype.lanes == 1
+    at = isinstance(index, Ramp) and known_divisor(index.base) % dtype.lanes == 0
+    return f.words.own if is_own and at else None
+
+
+def _loaded_at_once(f: Writer, words: MemoryVectors, e: Load, place: str) -> Value:
+    kind, name = words.type_name(e.dtype), f.fresh("v")
+    pointer = f"{f.dialect.address_space(e.buffer.scope)}const {kind} *"
+    f.local(name, f"const {kind} {name} = *({pointer})({place});")
+    return tuple([f"{name}.{lane}" for lane in words.names])
 
 
 def _masked(f: Writer, elements: list[str]) -> list[str]:
@@ -76,9 +115,17 @@ def store(f: Writer, s: Store) -> None:
     if dtype.lanes > 1 and s.mask is None and is_whole(f, dtype):
         begin = neighbours(f, s.buffer, index)
         if begin is not None:
-            kind = f.vector_type(dtype)
-            f.line(f"*({kind}_u *)({name} + {begin}) = {vector(f, s.value)};")
+            kind, own = f.vector_type(dtype), _own(f, s.buffer, index, dtype)
+            place, value = f"{name} + {begin}", vector(f, s.value)
+            f.line(f"{f.words.store(dtype, place, value) if own is None else f'{own(kind, place)} = {value}'};")
             return
+    words = f.dialect.memory_vectors
+    if words is not None and s.mask is None and (at := aligned(f, s.buffer, index, dtype)) is not None:
+        kind = words.type_name(dtype)
+        f.line(
+            f"*({f.dialect.address_space(s.buffer.scope)}{kind} *)({name} + {at}) = {words.made(kind, lanes(f, s.value))};"
+        )
+        return
     values = lanes(f, s.value)
     if len(values) > 1:  # all are read before the first is written
         values = tuple([f.temporary(dtype.element, x) for x in values])

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from weft.codegen.c_family.c_types import literal
+from weft.codegen.c_family.vector_words import MemoryVectors, VectorWords
 from weft.ir import Expr, Value
 from weft.loop import Stmt
 from weft.support.dtypes import DType
@@ -49,6 +50,7 @@ class Dialect:
     is what has to be included for it. `watched_argument` is the first argument of the helper that watches a range; without one,
     values are clamped to the range, and nobody is told. `expressions` are the writers of expressions, by type, where they are
     not those of C; `constant` declares a name for a value, `literal` writes a number, and `keywords` can't be names.
+    `vectors` are the words for vectors, and `memory_vectors` for those that are only loaded and stored, where there are such.
     """
 
     name: str
@@ -61,6 +63,8 @@ class Dialect:
     constant: Callable[[str, str, str], str] = c_constant
     literal: Callable[[Value, DType], str] = literal
     keywords: frozenset[str] = frozenset(C_KEYWORDS.split())
+    vectors: VectorWords | None = None
+    memory_vectors: MemoryVectors | None = None
 
     @cached_property
     def reserved(self) -> frozenset[str]:

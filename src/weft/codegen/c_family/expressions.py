@@ -11,16 +11,16 @@ from weft.codegen.c_family.writer import Mask, Value, Vector, Writer, writes
 from weft.ir import Binary, Dot, Expr
 from weft.support.dtypes import DType, bf16, f32, i32
 
-VECTOR_EXTENSIONS: Final = "vector_extensions"
-"""The feature of a target whose C compiler has vector types: GCC, Clang, and those that follow them."""
-
 _DIVISIONS: Final = (ir.FloorDiv, ir.FloorMod, ir.TruncDiv, ir.TruncMod)
 _COMPARISONS: Final = (ir.Lt, ir.Le, ir.Eq, ir.Ne)
 
 
 def is_whole(f: Writer, dtype: DType) -> bool:
     """Tells whether values of *dtype* are whole vectors in C: of a power of two of lanes, of a type that C computes with."""
-    if dtype.lanes == 1 or dtype.lanes & (dtype.lanes - 1) or not f.target.has(VECTOR_EXTENSIONS):
+    words = f.dialect.vectors
+    if words is None or (words.feature is not None and not f.target.has(words.feature)):
+        return False
+    if dtype.lanes == 1 or dtype.lanes & (dtype.lanes - 1) or dtype.lanes > words.lanes:
         return False
     return (dtype.is_float and dtype.bits >= 32) or (dtype.is_int and dtype.bits <= 32)
 
@@ -34,7 +34,8 @@ def lanes(f: Writer, e: Expr) -> tuple[str, ...]:
         return made
     made = f.known[-1][e] = f.named(e.dtype, made)
     end = "" if isinstance(made, Vector) else " != 0"
-    return tuple([f"({made.text}[{i}]{end})" if end else f"{made.text}[{i}]" for i in range(e.dtype.lanes)])
+    each = [f.words.lane(made.text, i) for i in range(e.dtype.lanes)]
+    return tuple([f"({x}{end})" if end else x for x in each])
 
 
 def vector(f: Writer, e: Expr) -> str:
@@ -42,7 +43,7 @@ def vector(f: Writer, e: Expr) -> str:
     made = f.value(e)
     if isinstance(made, Vector):
         return made.text
-    built = f.named(e.dtype, Vector(f"({f.vector_type(e.dtype)}){{{', '.join(lanes(f, e))}}}"))
+    built = f.named(e.dtype, Vector(f.words.made(f.vector_type(e.dtype), lanes(f, e))))
     f.known[-1][e] = built
     return built.text
 
@@ -61,7 +62,7 @@ def _const(f: Writer, e: ir.Const) -> Value:
 def _broadcast(f: Writer, e: ir.Broadcast) -> Value:
     x = f.atom(e.value)
     if is_whole(f, e.dtype):
-        return Vector(f"({f.vector_type(e.dtype)}){{{', '.join([x] * e.lanes)}}}")
+        return Vector(f.words.made(f.vector_type(e.dtype), [x] * e.lanes))
     return (x,) * e.lanes
 
 
@@ -126,7 +127,7 @@ def _whole(f: Writer, e: Expr, operands: list[Expr]) -> Value | None:
         to_int = e.dtype.is_int and dtype.is_float
         if to_int or not is_whole(f, e.dtype):
             return None
-        return Vector(f"__builtin_convertvector({vector(f, e.a)}, {f.vector_type(e.dtype)})")
+        return Vector(f.words.converted(f.vector_type(e.dtype), vector(f, e.a)))
     given = [vector(f, k) for k in operands]
     if isinstance(e, _COMPARISONS):
         return Mask(f"({given[0]} {scalars.SYMBOLS[type(e)]} {given[1]})", dtype.bits)
@@ -134,14 +135,18 @@ def _whole(f: Writer, e: Expr, operands: list[Expr]) -> Value | None:
         return _extremum(f, e, *[_name(f, dtype, x) for x in given])
     if isinstance(e, ir.Neg) and dtype.is_float:
         return Vector(f"(-{given[0]})")
-    if isinstance(e, Binary) and type(e) in scalars.SYMBOLS:
-        symbol = scalars.SYMBOLS[type(e)]
-        if dtype.is_float:
-            return Vector(f"({given[0]} {symbol} {given[1]})")
-        if isinstance(e, (ir.Add, ir.Sub, ir.Mul, ir.BitAnd, ir.BitOr, ir.BitXor)):
-            kind = f.vector_type(DType("uint", dtype.bits, dtype.lanes))
-            return Vector(f"(({f.vector_type(dtype)})(({kind}){given[0]} {symbol} ({kind}){given[1]}))")
-    return None
+    return _arithmetic(f, e, dtype, given) if isinstance(e, Binary) and type(e) in scalars.SYMBOLS else None
+
+
+def _arithmetic(f: Writer, e: Binary, dtype: DType, given: list[str]) -> Value | None:
+    """Returns what C has an operator for of two whole vectors; integers wrap around."""
+    symbol = scalars.SYMBOLS[type(e)]
+    if dtype.is_float:
+        return Vector(f"({given[0]} {symbol} {given[1]})")
+    if not isinstance(e, (ir.Add, ir.Sub, ir.Mul, ir.BitAnd, ir.BitOr, ir.BitXor)):
+        return None
+    a, b = [_same_bits(f, DType("uint", dtype.bits, dtype.lanes), x) for x in given]
+    return Vector(f"({_same_bits(f, dtype, f'({a} {symbol} {b})')})")
 
 
 def _name(f: Writer, dtype: DType, x: str) -> str:
@@ -156,9 +161,14 @@ def _extremum(f: Writer, e: Binary, a: str, b: str) -> Value:
 
 def chosen(f: Writer, dtype: DType, mask: str, a: str, b: str) -> Vector:
     """Returns *a* in the lanes of *mask*, integers as wide as the lanes, and *b* in the others."""
-    bits = f.vector_type(DType("int", dtype.bits, dtype.lanes))
-    name = f.named(DType("int", dtype.bits, dtype.lanes), Vector(f"({bits}){mask}")).text
-    return Vector(f"(({f.vector_type(dtype)})((({bits}){a} & {name}) | (({bits}){b} & ~{name})))")
+    bits = DType("int", dtype.bits, dtype.lanes)
+    name = f.named(bits, Vector(_same_bits(f, bits, mask))).text
+    then, other = [_same_bits(f, bits, x) for x in (a, b)]
+    return Vector(f"({_same_bits(f, dtype, f'(({then} & {name}) | ({other} & ~{name}))')})")
+
+
+def _same_bits(f: Writer, dtype: DType, value: str) -> str:
+    return f.words.same_bits(f.vector_type(dtype), value)
 
 
 @writes(ir.Shuffle)
@@ -166,8 +176,7 @@ def _shuffle(f: Writer, e: ir.Shuffle) -> Value:
     """Picks lanes of two vectors: by one instruction or a few where C's compiler has shuffles, and they are whole."""
     if is_whole(f, e.dtype) and e.dtype is e.a.dtype:
         numbers = f.vector_type(DType("int", e.dtype.bits, e.dtype.lanes))
-        picks = ", ".join([str(p) for p in e.picks])
-        return f.named(e.dtype, Vector(f"WEFT_SHUFFLE({numbers}, {vector(f, e.a)}, {vector(f, e.b)}, {picks})"))
+        return f.named(e.dtype, Vector(f.words.shuffled(numbers, vector(f, e.a), vector(f, e.b), e.picks)))
     given = (*lanes(f, e.a), *lanes(f, e.b))
     return tuple([given[p] for p in e.picks])
 

@@ -27,13 +27,15 @@ class ThreadWords:
     """A language's words for threads.
 
     `number` gives the number of the block or the thread along an axis, such as `blockIdx` and `x`. `shared` are the words before
-    the type of memory that a block shares, with a space after them. `barriers` are the calls that wait, by the intrinsic, and
-    `calls` the writers of the other intrinsics that the language has.
+    the type of memory that a block shares, with a space after them, and `own` those before the type of a thread's memory where
+    threads have vectors. `barriers` are the calls that wait, by the intrinsic, and `calls` the writers of the other intrinsics
+    that the language has.
     """
 
     number: Callable[[str, str], str]
     shared: str
     barriers: Mapping[str, str]
+    own: str = ""
     calls: Mapping[str, Callable[[Writer, Call], None]] = field(default_factory=dict)
 
 
@@ -69,8 +71,10 @@ def _alloc(f: Writer, s: Alloc, words: ThreadWords) -> None:
         raise f.error(
             f"the size of {b.name} is not one constant", hint="kernels have no memory whose size a call tells"
         )
-    space, name = words.shared if sight_of(b.scope) is Sight.BLOCK else "", f.declare(b)
-    if space and f.depth > 1:
+    own = "" if f.target.has_threads else words.own
+    is_shared, name = sight_of(b.scope) is Sight.BLOCK, f.declare(b)
+    space = words.shared if is_shared else own
+    if is_shared and f.depth > 1:
         raise f.error(f"{b.name}, which a block shares, is in a loop or a branch", hint="hoist allocations before this")
     f.local(name, f"{space}{memory_type(b.dtype)} {name}[{max(1, int(size.value) * b.dtype.lanes)}];")
     write(f, s.body)

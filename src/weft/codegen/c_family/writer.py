@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from weft.codegen.c_family.c_types import identifier, scalar_type
 from weft.codegen.c_family.dialect import Dialect
+from weft.codegen.c_family.vector_words import VectorWords
 from weft.ir import (
     INDEX,
     And,
@@ -36,14 +37,14 @@ from weft.targets import Target
 
 @dataclass(frozen=True)
 class Vector:
-    """A value of a vector type of GCC's."""
+    """A value of a vector type."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Mask:
-    """A vector of bools as GCC compares vectors: integers of so many bits, all ones or all zeros."""
+    """A vector of bools as GCC and OpenCL C compare vectors: integers of so many bits, all ones or all zeros."""
 
     text: str
     bits: int
@@ -242,7 +243,13 @@ class Writer:
     def vector_type(self, dtype: DType) -> str:
         """Returns the name of a vector type, and has it declared."""
         self.needs.vectors.add(dtype.name)
-        return f"weft_{dtype.name}"
+        return self.words.type_name(dtype)
+
+    @property
+    def words(self) -> VectorWords:
+        """The language's words for vectors; only for one that has some."""
+        assert self.dialect.vectors is not None
+        return self.dialect.vectors
 
     def _count(self, root: Expr) -> None:
         self.uses[root] += 1

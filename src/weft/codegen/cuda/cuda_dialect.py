@@ -10,6 +10,7 @@ from typing import Final
 
 from weft.codegen.c_family.dialect import C_KEYWORDS, CXX_KEYWORDS, Dialect
 from weft.codegen.c_family.thread_statements import ThreadWords, thread_statements
+from weft.codegen.c_family.vector_words import MemoryVectors
 from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, PRODUCTS
 from weft.loop import BARRIER
 
@@ -19,12 +20,17 @@ WORDS: Final = ThreadWords(
     barriers={BARRIER: "__syncthreads()"},
     calls=PRODUCTS,
 )
+_VECTORS: Final = " float4 int4 uint4 make_float4 make_int4 make_uint4"
 CUDA: Final = Dialect(
     name="CUDA C++",
     statements=thread_statements(WORDS),
     address_space=lambda scope: "",
     square_roots={32: "sqrtf", 64: "sqrt"},
-    keywords=frozenset((C_KEYWORDS + CXX_KEYWORDS).split()),
+    keywords=frozenset((C_KEYWORDS + CXX_KEYWORDS + _VECTORS).split()),
+    memory_vectors=MemoryVectors(
+        type_name=lambda dtype: f"{dtype.element.numpy.name.removesuffix('32')}4",
+        made=lambda kind, lanes: f"make_{kind}({', '.join(lanes)})",
+    ),
 )
 
 

@@ -16,13 +16,16 @@ class Counters:
     """Counts of one run.
 
     *loads* and *stores* are the sectors of global memory (of `Grid.sector` bytes) that warps move: the threads of a warp
-    that touch one sector together move it once. *turns* is how many times warps take at shared memory, and *ways* the
-    most for one access: 1 without bank conflicts. Barriers are counted once a block (or warp), *divergent* once for each
+    that touch one sector together move it once; *requests* are the instructions of warps that touch global memory, of which a
+    vector is one. *turns* is how many times warps take at shared memory, and *ways* the
+    most for one access: 1 without bank conflicts. A vector is accessed by as many groups of a warp's threads as it has lanes, one
+    after another. Barriers are counted once a block (or warp), *divergent* once for each
     warp whose threads go different ways at a branch or loop.
     """
 
     loads: int = 0
     stores: int = 0
+    requests: int = 0
     of_buffer: Counter[str] = field(default_factory=Counter)
     accesses: int = 0
     turns: int = 0

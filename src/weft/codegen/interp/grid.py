@@ -30,6 +30,7 @@ class Grid:
     def __init__(self, count: int, blocks: int, facts: GridFacts) -> None:
         self.count, self.blocks = count, blocks
         self.of_block = count // blocks
+        self.of_warp = facts.warp
         self.numbers = np.arange(count)
         self.block = self.numbers // self.of_block
         self.warps_of_block = -(-self.of_block // facts.warp)
@@ -44,6 +45,11 @@ class Grid:
         if sight is Sight.BLOCK:
             return self.block, self.blocks
         return (self.warp, self.warps) if sight is Sight.WARP else (self.numbers, self.count)
+
+    def parts_of_warps(self, threads: Array, parts: int) -> Array:
+        """Returns which part of its warp each of *threads* is in, warps being divided in so many."""
+        number = self.numbers[threads] % self.of_block % self.of_warp
+        return self.warp[threads] * parts + number * parts // self.of_warp
 
     def split(self, cond: Array, mask: Array | None) -> int:
         """Returns of how many warps some active threads are in *cond*, and others are not."""

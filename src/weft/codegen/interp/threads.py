@@ -20,8 +20,8 @@ from weft.codegen.interp.faults import ExecutionError
 from weft.codegen.interp.grid import Grid, Memory
 from weft.codegen.interp.machine import Value, bind_inputs
 from weft.codegen.interp.races import DivergenceError, Race, RaceError, Shadow
-from weft.codegen.interp.thread_lanes import Lanes, Mask, Memo
-from weft.ir import Expr, Var
+from weft.codegen.interp.thread_lanes import Lanes, Mask, Memo, active_places, spread
+from weft.ir import ONE, Expr, Ramp, Var
 from weft.loop import (
     Address,
     Alloc,
@@ -170,26 +170,31 @@ class _Run:
 
     # -- memory -----------------------------------------------------------------------------------------------------
 
-    def where(self, buffer: Buffer, indices: tuple[Expr, ...], mask: Mask, memo: Memo) -> tuple[Memory, Array, Array]:
-        """Returns the memory of *buffer*, the active threads, and the element of the memory that each of them accesses."""
-        memory = self.memories[buffer]
-        active = self.grid.numbers if mask is None else np.flatnonzero(mask)
+    def where(
+        self, buffer: Buffer, indices: tuple[Expr, ...], mask: Mask, memo: Memo
+    ) -> tuple[Memory, tuple[Array, ...], Array]:
+        """Returns the memory of *buffer*, the active places, and the element of the memory that each of them accesses.
+
+        A place is a thread, or a lane of one.
+        """
+        memory, count, lanes = self.memories[buffer], self.grid.count, max([i.dtype.lanes for i in indices], default=1)
+        places = active_places(mask, count, lanes)
         shape = [self.lanes.evaluate(e, mask) for e in buffer.shape]
         strides = [self.lanes.evaluate(e, mask) for e in buffer.row_major_strides()]
-        element = np.zeros(len(active), np.int64)
+        element = np.zeros(len(places[0]), np.int64)
         for d, (e, size, stride) in enumerate(zip(indices, shape, strides, strict=True)):
-            i = np.broadcast_to(self.lanes.evaluate(e, mask, memo), self.grid.count)[active]
-            self._check_inside(buffer, d, i, active, int(size))
+            i = spread(self.lanes.evaluate(e, mask, memo), count, lanes)[places]
+            self._check_inside(buffer, d, i, places[0], int(size))
             element = element + i * int(stride)
         size = span(buffer.dtype, [int(n) for n in shape], [int(n) for n in strides])
         if memory.sight is not Sight.GRID or len(memory.flat) == 0:
             row, rows = self.grid.rows(memory.sight)
             if len(memory.flat) != rows * size:
                 memory.flat, memory.shadow = undefined(buffer.dtype, rows * size), None
-            element = element + row[active] * size
+            element = element + row[places[0]] * size
         if memory.shadow is None and self.in_kernel and memory.sight is not Sight.THREAD:
             memory.shadow = Shadow(len(memory.flat))
-        return memory, active, element
+        return memory, places, element
 
     def _check_inside(self, buffer: Buffer, d: int, i: Array, active: Array, size: int) -> None:
         outside = (i < 0) | (i >= size)
@@ -201,40 +206,52 @@ class _Run:
             )
 
     def read(self, e: Load, lanes: Lanes, mask: Mask, memo: Memo) -> Array:
-        """Loads an element for each active thread."""
-        memory, active, element = self.where(e.buffer, e.indices, mask, memo)
+        """Loads an element for each active place."""
+        memory, places, element = self.where(e.buffer, e.indices, mask, memo)
         if memory.shadow is not None and self.in_kernel:
-            race = memory.shadow.read(element, active, self.grid.clock, self._number())
+            race = memory.shadow.read(element, places[0], self.grid.clock, self._number())
             self._check_race(race, memory)
-        self._count(memory, active, element, writes=False)
-        made = np.zeros(self.grid.count, e.buffer.dtype.numpy)
-        made[active] = memory.flat[element]
-        return made if self.grid.count > 1 else made[0]
+        self._count(memory, places, element, writes=False, at=e)
+        count = self.grid.count
+        made = np.zeros(count if e.dtype.lanes == 1 else (count, e.dtype.lanes), e.buffer.dtype.numpy)
+        made[places] = memory.flat[element]
+        return made if count > 1 or e.dtype.lanes > 1 else made[0]
 
     def write(self, s: Store, mask: Mask) -> None:
-        """Stores an element for each active thread."""
+        """Stores an element for each active place."""
         memo: Memo = {}
         if s.mask is not None:
-            mask = self.narrowed(self.lanes.evaluate(s.mask, mask, memo), mask)
-        value = np.broadcast_to(self.lanes.evaluate(s.value, mask, memo), self.grid.count)
-        memory, active, element = self.where(s.buffer, s.indices, mask, memo)
+            holds = self.lanes.evaluate(s.mask, mask, memo)
+            mask = self.lanes.both(holds, mask)
+        value = self.lanes.evaluate(s.value, mask, memo)
+        memory, places, element = self.where(s.buffer, s.indices, mask, memo)
         if memory.shadow is not None and self.in_kernel:
-            self._check_race(memory.shadow.write(element, active, self.grid.clock, self._number()), memory)
-        self._count(memory, active, element, writes=True)
-        memory.flat[element] = value[active]
+            self._check_race(memory.shadow.write(element, places[0], self.grid.clock, self._number()), memory)
+        self._count(memory, places, element, writes=True, at=s)
+        memory.flat[element] = spread(value, self.grid.count, s.value.dtype.lanes)[places]
 
-    def _count(self, memory: Memory, active: Array, element: Array, *, writes: bool) -> None:
-        if not self.in_kernel or not len(active):
+    def _count(
+        self, memory: Memory, places: tuple[Array, ...], element: Array, *, writes: bool, at: Load | Store
+    ) -> None:
+        """Counts an access. The lanes of a vector that do not lie side by side are accessed one after another."""
+        if not self.in_kernel or not len(element):
             return
-        c, warps, size = self.counters, self.grid.warp[active], memory.flat.itemsize
+        c, size, lanes = self.counters, memory.flat.itemsize, max([i.dtype.lanes for i in at.indices], default=1)
+        if lanes > 1 and not _lie_side_by_side(at):
+            group = self.grid.warp[places[0]] * lanes + places[1]
+        elif memory.sight is Sight.BLOCK:
+            group = self.grid.parts_of_warps(places[0], lanes)
+        else:
+            group = self.grid.warp[places[0]]
         if memory.sight is Sight.GRID:
-            moved = count_sectors(self.facts, warps, element, size)
+            moved = count_sectors(self.facts, group, element, size)
+            c.requests += len(np.unique(group))
             c.loads += 0 if writes else moved
             c.stores += moved if writes else 0
             c.of_buffer[memory.buffer.name] += moved
         elif memory.sight is Sight.BLOCK:
             inside = element % (len(memory.flat) // self.grid.blocks)
-            accesses, turns, ways = count_turns(self.facts, warps, inside, size)
+            accesses, turns, ways = count_turns(self.facts, group, inside, size)
             c.accesses, c.turns, c.ways = c.accesses + accesses, c.turns + turns, max(c.ways, ways)
 
     # -- errors -----------------------------------------------------------------------------------------------------
@@ -269,6 +286,10 @@ class _Run:
                 hint="put the condition inside, around what it guards",
             )
         return np.flatnonzero(here)
+
+
+def _lie_side_by_side(at: Load | Store) -> bool:
+    return all(isinstance(i, Ramp) and i.stride is ONE for i in at.indices if i.dtype.lanes > 1)
 
 
 def _shown(s: Stmt) -> str:

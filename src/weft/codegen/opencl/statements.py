@@ -8,6 +8,7 @@ from typing import Final
 from weft.codegen.c_family.c_types import literal
 from weft.codegen.c_family.dialect import C_KEYWORDS, Dialect
 from weft.codegen.c_family.thread_statements import ThreadWords, thread_statements
+from weft.codegen.opencl.opencl_vectors import OWN, TYPES, VECTORS
 from weft.loop import BARRIER
 from weft.targets import Sight, sight_of
 
@@ -29,6 +30,7 @@ def address_space(scope: str) -> str:
 WORDS: Final = ThreadWords(
     number=lambda kind, axis: f"{_NUMBERS[kind]}({'xyz'.index(axis)})",
     shared=_SPACES[Sight.BLOCK],
+    own=OWN,
     barriers={BARRIER: "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)"},
 )
 OPENCL: Final = Dialect(
@@ -37,6 +39,7 @@ OPENCL: Final = Dialect(
     address_space=address_space,
     square_roots={32: "sqrt", 64: "sqrt"},
     literal=partial(literal, wide="l"),
-    keywords=frozenset((C_KEYWORDS + _KEYWORDS).split()),
+    keywords=frozenset((C_KEYWORDS + _KEYWORDS).split()) | TYPES,
+    vectors=VECTORS,
 )
 """OpenCL C 1.2."""

@@ -1,4 +1,7 @@
-"""Expressions in WGSL: of scalars alone. Counters that are known to fit 32 bits are i32, widened where they are a value."""
+"""Expressions in WGSL: scalars, and vectors lane by lane.
+
+Counters that are known to fit 32 bits are i32, widened where they are a value.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,16 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from weft import ir
+from weft.codegen.c_family.expressions import lanes
+from weft.codegen.c_family.writer import Value
 from weft.codegen.wgsl import scalars
 from weft.codegen.wgsl.kernel_writer import KernelWriter
 from weft.codegen.wgsl.wgsl_types import is_wide, literal, value_type
 from weft.ir import Binary, Expr
 from weft.support.dtypes import i32
 
-H = TypeVar("H", bound=Callable[[KernelWriter, Any], str])
-EXPRESSIONS: Final[dict[type[Expr], Callable[[KernelWriter, Any], str]]] = {}
+H = TypeVar("H", bound=Callable[[KernelWriter, Any], Value])
+EXPRESSIONS: Final[dict[type[Expr], Callable[[KernelWriter, Any], Value]]] = {}
 """The writer of each kind of expression."""
 
 
@@ -55,22 +60,31 @@ def _const(f: KernelWriter, e: ir.Const) -> str:
 @writes(ir.Add, ir.Sub, ir.Mul, ir.Div, ir.FloorDiv, ir.FloorMod, ir.TruncDiv, ir.TruncMod, ir.Min, ir.Max)
 @writes(ir.BitAnd, ir.BitOr, ir.BitXor, ir.ShiftLeft, ir.ShiftRight, ir.Lt, ir.Le, ir.Eq, ir.Ne, ir.Neg, ir.Not)
 @writes(ir.Reinterpret, ir.Apply)
-def _operator(f: KernelWriter, e: Expr) -> str:
+def _operator(f: KernelWriter, e: Expr) -> Value:
+    operands = [k for k in e.children() if isinstance(k, Expr)]
     if e.dtype.lanes > 1:
-        raise f.error(f"{f.dialect.name} has no vectors of {e.dtype.lanes} elements", hint="do not vectorize loops")
-    return scalars.lane_of(f, e, [f.scalar(k) for k in e.children() if isinstance(k, Expr)])
+        columns = zip(*[lanes(f, k) for k in operands], strict=True)
+        return tuple([scalars.lane_of(f, e, list(c)) for c in columns])
+    return scalars.lane_of(f, e, [f.scalar(k) for k in operands])
+
+
+@writes(ir.Broadcast)
+def _broadcast(f: KernelWriter, e: ir.Broadcast) -> Value:
+    return (f.atom(e.value),) * e.lanes
 
 
 @writes(ir.Cast)
-def _cast(f: KernelWriter, e: ir.Cast) -> str:
+def _cast(f: KernelWriter, e: ir.Cast) -> Value:
     if e.dtype is i32 and is_wide(e.a.dtype):
         return low_word(f, e.a)
     return _operator(f, e)
 
 
 @writes(ir.Select)
-def _select(f: KernelWriter, e: ir.Select) -> str:
+def _select(f: KernelWriter, e: ir.Select) -> Value:
     """Chooses by a function, which computes both sides, unless one of them reads memory."""
+    if e.dtype.lanes > 1:
+        return _select_lanes(f, e)
     cond = f.scalar(e.cond)
     if not (f.may_trap(e.then) or f.may_trap(e.other)):
         return f"select({f.scalar(e.other)}, {f.scalar(e.then)}, {cond})"
@@ -82,9 +96,22 @@ def _select(f: KernelWriter, e: ir.Select) -> str:
     return name
 
 
+def _select_lanes(f: KernelWriter, e: ir.Select) -> Value:
+    """Chooses lane by lane of two vectors that are computed in any case."""
+    if f.may_trap(e.then) or f.may_trap(e.other):
+        raise f.error(f"{f.dialect.name} reads no vectors under a condition", hint="vectorize loops without conditions")
+    sides = zip(lanes(f, e.other), lanes(f, e.then), strict=True)
+    conds = lanes(f, e.cond) if e.cond.dtype.lanes > 1 else (f.atom(e.cond),) * e.dtype.lanes
+    return tuple([f"select({b}, {a}, {c})" for (b, a), c in zip(sides, conds, strict=True)])
+
+
 @writes(ir.And, ir.Or)
-def _logic(f: KernelWriter, e: Binary) -> str:
-    both, a = isinstance(e, ir.And), f.scalar(e.a)
+def _logic(f: KernelWriter, e: Binary) -> Value:
+    both = isinstance(e, ir.And)
+    if e.dtype.lanes > 1:
+        pairs = zip(lanes(f, e.a), lanes(f, e.b), strict=True)
+        return tuple([f"({a} {'&&' if both else '||'} {b})" for a, b in pairs])
+    a = f.scalar(e.a)
     if not f.may_trap(e.b):
         return f"({a} {'&&' if both else '||'} {f.scalar(e.b)})"
     name = f.fresh("c")

@@ -11,19 +11,25 @@ from weft.targets import Target
 class KernelWriter(Writer):
     """Writes one kernel.
 
-    `written` are the buffers that the kernel stores to, `begins` the names of the elements at which the bound ones begin;
-    `outside` are declarations that stand before the kernel, and `block_numbers` the numbers of a block by the axes of its grid.
+    `written` are the buffers that the kernel stores to, `quads` those that are arrays of vectors of four elements, and `begins`
+    the names of the elements at which the bound ones begin; `outside` are declarations that stand before the kernel, and
+    `block_numbers` the numbers of a block by the axes of its grid.
     """
 
     def __init__(self, target: Target, function: str, needs: Needs, dialect: Dialect) -> None:
         super().__init__(target, function, needs, dialect)
         self.written: set[Buffer] = set()
+        self.quads: set[Buffer] = set()
         self.begins: dict[Buffer, str] = {}
         self.outside: list[str] = []
         self.block_numbers: dict[str, str] = {}
 
+    def temporary_of(self, text: str) -> str:
+        """Gives a value a name, unless it has one."""
+        return text if text.replace("_", "").isalnum() else self.temporary_word(text)
+
     def temporary_word(self, text: str) -> str:
-        """Gives a word a name."""
+        """Gives a value a name."""
         name = self.fresh("w")
         self.local(name, f"let {name} = {text};")
         return name

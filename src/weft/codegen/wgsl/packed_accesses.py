@@ -1,5 +1,7 @@
 """Loads and stores in WGSL: elements of a binding, from where the buffer begins in it, or of an array of a block or thread.
 
+A buffer of which all accesses are of four elements of 32 bits at a multiple of four is an array of vectors, `array<vec4<f32>>`.
+
 What others see is in words: `X[i]` of an element of 8 bits is
 
     (X[k >> 2u] >> ((k & 3u) * 8u)) & 255u,  k = X_at + i
@@ -10,16 +12,27 @@ share the word, and none changes the bits that another does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from weft.codegen.c_family.accesses import only_index
 from weft.codegen.c_family.c_types import is_half
+from weft.codegen.c_family.expressions import lanes
+from weft.codegen.c_family.writer import Value
 from weft.codegen.wgsl.expressions import low_word, writes
 from weft.codegen.wgsl.kernel_writer import KernelWriter
 from weft.codegen.wgsl.wgsl_types import WIDE, is_packed, is_wide, packed_bits, value_type
+from weft.ir import ONE, Const, Ramp, known_divisor
 from weft.loop import Buffer, Load, Store
 from weft.support.dtypes import DType
 from weft.targets import Sight, sight_of
+
+QUAD: Final = "xyzw"
+"""The lanes of a vector of four."""
+
+QUAD_TYPE: Final = {"float": "vec4<f32>", "int": "vec4<i32>", "uint": "vec4<u32>"}
+"""The vectors of four elements of 32 bits, by the kind of these."""
 
 
 def is_bound(buffer: Buffer) -> bool:
@@ -60,28 +73,84 @@ def _place(f: KernelWriter, s: Load | Store) -> str:
     return at if begin is None else begin if at == "0i" else f"({begin} + {at})"
 
 
+def _places(f: KernelWriter, s: Load | Store) -> list[str]:
+    """Returns the numbers of the elements that a vector has."""
+    index = only_index(f, s.buffer, s.indices)
+    if index.dtype.lanes == 1:
+        return [_place(f, s)]
+    if not isinstance(index, Ramp) or not isinstance(index.stride, Const):
+        raise f.error(f"the elements of {s.buffer.name} that a vector has do not lie in a row")
+    first, step = f.temporary_of(low_word(f, index.base)), int(index.stride.value)
+    begin = f.begins.get(s.buffer)
+    first = first if begin is None else f"{begin} + {first}"
+    return [f"({first} + {k * step}i)" if k * step else first for k in range(index.lanes)]
+
+
+def is_in_quads(buffer: Buffer, accesses: Sequence[Load | Store]) -> bool:
+    """Tells whether all *accesses* of a buffer of 32-bit elements are of four side by side, at a multiple of four."""
+    if sight_of(buffer.scope) is Sight.THREAD or buffer.dtype.bits != 32 or buffer.dtype.lanes > 1:
+        return False
+    return all(_is_quad(x) for x in accesses)
+
+
+def _is_quad(s: Load | Store) -> bool:
+    index = s.indices[0]
+    if not isinstance(index, Ramp) or index.stride is not ONE or index.lanes != len(QUAD):
+        return False
+    return known_divisor(index.base) % len(QUAD) == 0 and (isinstance(s, Load) or s.mask is None)
+
+
+def _quad(f: KernelWriter, s: Load | Store) -> str:
+    """Returns the vector of a buffer that is an array of such."""
+    index = only_index(f, s.buffer, s.indices)
+    assert isinstance(index, Ramp)
+    at, begin = f"({low_word(f, index.base)} >> 2u)", f.begins.get(s.buffer)
+    return f"{f.name(s.buffer)}[{at if begin is None else f'{begin} + {at}'}]"
+
+
 @writes(Load)
-def _load(f: KernelWriter, e: Load) -> str:
+def _load(f: KernelWriter, e: Load) -> Value:
+    if e.buffer in f.quads:
+        name = f.fresh("v")
+        f.local(name, f"let {name} = {_quad(f, e)};")
+        return tuple([f"{name}.{lane}" for lane in QUAD])
     if e.dtype.lanes > 1:
-        raise f.error(f"{f.dialect.name} loads no vectors of {e.dtype.lanes} elements", hint="do not vectorize loops")
-    at = _place(f, e)
-    if not (is_bound(e.buffer) and is_packed(e.dtype)):
+        return tuple([f.temporary_of(_loaded(f, e, at)) for at in _places(f, e)])
+    return _loaded(f, e, _place(f, e))
+
+
+def _loaded(f: KernelWriter, e: Load, at: str) -> str:
+    """Returns the element number *at* of a buffer."""
+    dtype = e.dtype.element
+    if not (is_bound(e.buffer) and is_packed(dtype)):
         return f"{f.name(e.buffer)}[{at}]"
     place = _packed_place(f, e.buffer, at)
     word = f"atomicLoad(&{place.word})" if e.buffer in f.written else place.word
     value = f"(({word} >> {place.shift}) & {place.mask}u)"
-    if e.dtype.is_bool:
+    if dtype.is_bool:
         return f"({value} != 0u)"
-    if e.dtype.kind == "int" and not is_half(e.dtype):
-        return f"extractBits(i32({value}), 0u, {e.dtype.bits}u)"
+    if dtype.kind == "int" and not is_half(dtype):
+        return f"extractBits(i32({value}), 0u, {dtype.bits}u)"
     return value
 
 
 def store(f: KernelWriter, s: Store) -> None:
     """Writes a store."""
-    if s.mask is not None or s.value.dtype.lanes > 1:
-        raise f.error(f"{f.dialect.name} stores no vectors", hint="do not vectorize loops")
-    at, value = _place(f, s), f.scalar(s.value)
+    if s.mask is not None:
+        raise f.error(
+            f"{f.dialect.name} stores no vectors under a condition", hint="vectorize loops without conditions"
+        )
+    if s.buffer in f.quads:
+        f.line(f"{_quad(f, s)} = {QUAD_TYPE[s.buffer.dtype.kind]}({', '.join(lanes(f, s.value))});")
+        return
+    places, values = _places(f, s), lanes(f, s.value)
+    if len(values) > 1:  # all are read before the first is written
+        values = tuple([f.temporary_of(x) for x in values])
+    for at, value in zip(places, values, strict=True):
+        _store_element(f, s, at, value)
+
+
+def _store_element(f: KernelWriter, s: Store, at: str, value: str) -> None:
     if not (is_bound(s.buffer) and is_packed(s.buffer.dtype)):
         f.line(f"{f.name(s.buffer)}[{at}] = {value};")
         return

@@ -14,10 +14,12 @@ from __future__ import annotations
 from typing import Final
 
 from weft.codegen.c_family.dialect import Dialect
+from weft.codegen.c_family.expressions import lanes
 from weft.codegen.c_family.statements import COMMON, write
 from weft.codegen.wgsl import packed_accesses
 from weft.codegen.wgsl.expressions import EXPRESSIONS, narrow_form
 from weft.codegen.wgsl.kernel_writer import KernelWriter
+from weft.codegen.wgsl.packed_accesses import QUAD, QUAD_TYPE
 from weft.codegen.wgsl.wgsl_keywords import KEYWORDS
 from weft.codegen.wgsl.wgsl_types import WIDE, value_type
 from weft.ir import INDEX, ZERO, Const
@@ -68,6 +70,10 @@ def _let(f: KernelWriter, s: Let) -> None:
     body: Stmt = s
     with f.scope():
         while isinstance(body, Let):
+            if body.var.dtype.lanes > 1:
+                f.known[-1][body.var] = tuple([f.temporary_of(x) for x in lanes(f, body.value)])
+                body = body.body
+                continue
             with f.scope():
                 value = narrow_form(f, body.value) if body.var.dtype is INDEX else None
                 kept = f.scalar(body.value) if value is None else value
@@ -105,7 +111,10 @@ def _alloc(f: KernelWriter, s: Alloc) -> None:
         )
     if b.dtype.lanes > 1:
         raise f.error(f"{b.name} has vectors of {b.dtype.lanes} elements", hint="do not vectorize loops")
-    kind = f"array<{value_type(b.dtype)}, {max(1, int(size.value))}>"
+    count = max(1, int(size.value))
+    kind = f"array<{value_type(b.dtype)}, {count}>"
+    if b in f.quads:
+        kind = f"array<{QUAD_TYPE[b.dtype.kind]}, {-(-count // len(QUAD))}>"
     name = f.declare(b)
     if sight_of(b.scope) is Sight.THREAD:
         f.local(name, f"var {name}: {kind};")

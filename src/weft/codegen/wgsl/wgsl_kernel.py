@@ -15,10 +15,10 @@ from weft.codegen.c_family.kernel_facts import bound_loops, check_buffers, threa
 from weft.codegen.c_family.statements import write
 from weft.codegen.wgsl.expressions import low_word
 from weft.codegen.wgsl.kernel_writer import KernelWriter
-from weft.codegen.wgsl.packed_accesses import element_type
+from weft.codegen.wgsl.packed_accesses import QUAD, QUAD_TYPE, element_type, is_in_quads
 from weft.codegen.wgsl.wgsl_types import WIDE, is_packed, packed_bits
-from weft.ir import Const
-from weft.loop import Buffer, Function, stores
+from weft.ir import Const, post_order
+from weft.loop import Buffer, Function, Load, Store, stores
 
 ROW: Final = 65535
 """Blocks along x; the runtime launches those beyond it along y (`runtime.devices.webgpu.MOST_BLOCKS`)."""
@@ -28,6 +28,7 @@ def define_kernel(f: KernelWriter, fn: Function) -> str:
     """Returns the definition of a kernel."""
     check_buffers(f, fn)
     f.written.update(s.buffer for s in stores(fn.body))
+    f.quads.update(b for b, found in _accesses(fn).items() if is_in_quads(b, found))
     bindings, words = _parameters(f, fn)
     _number_blocks(f, fn)
     write(f, fn.body)
@@ -44,6 +45,15 @@ def define_kernel(f: KernelWriter, fn: Function) -> str:
     return "\n".join([*head, f.body(), "}"])
 
 
+def _accesses(fn: Function) -> dict[Buffer, list[Load | Store]]:
+    """Returns the loads and stores of each buffer."""
+    found: dict[Buffer, list[Load | Store]] = {}
+    for n in post_order(fn.body):
+        if isinstance(n, Load | Store):
+            found.setdefault(n.buffer, []).append(n)
+    return found
+
+
 def _parameters(f: KernelWriter, fn: Function) -> tuple[list[str], list[str]]:
     """Declares the parameters; returns the bindings of buffers, and the names of the words in binding 0."""
     bindings: list[str] = []
@@ -51,11 +61,14 @@ def _parameters(f: KernelWriter, fn: Function) -> tuple[list[str], list[str]]:
     for p in fn.params:
         name = f.declare(p)
         if isinstance(p, Buffer):
-            kind = element_type(p.dtype, is_written=p in f.written)
+            is_quad = p in f.quads
+            kind = QUAD_TYPE[p.dtype.kind] if is_quad else element_type(p.dtype, is_written=p in f.written)
             bindings.append(f"@group(0) @binding({len(bindings) + 1}) var<storage, read_write> {name}: array<{kind}>;")
             words.append(f"{name}_at")
             f.begins[p] = f.fresh(f"{name}_begin")
-            f.local(f.begins[p], f"let {f.begins[p]} = i32(given.{name}_at / {_bytes(p)}u);")
+            f.local(
+                f.begins[p], f"let {f.begins[p]} = i32(given.{name}_at / {_bytes(p) * (len(QUAD) if is_quad else 1)}u);"
+            )
         else:
             f.local(name, f"let {name} = {WIDE}(given.{name}_low, given.{name}_high);")
             words += [f"{name}_low", f"{name}_high"]

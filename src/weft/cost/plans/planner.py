@@ -131,8 +131,8 @@ class Choosing(Planner):
 
     @property
     def is_grid(self) -> bool:
-        """Whether the machine runs grids."""
-        return self.machine.kind == "grid"
+        """Whether the machine runs grids of threads."""
+        return self.machine.has_threads
 
     @property
     def questions(self) -> Sequence[Question]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from weft.cost.plans.plan import Candidate, Decision
+from weft.cost.rules.thread_block import VECTOR_PART
 from weft.targets import Target
 
 SHAPES = ((8, 8), (16, 16), (8, 16), (16, 8), (4, 16), (16, 4), (1, 1))
@@ -39,6 +40,9 @@ LONG_ENOUGH = 16
 BANKS = 32
 """Words of shared memory that the threads of a warp reach at once, if they are in different banks."""
 
+WORD = 32
+"""The bits of the elements that are fetched in vectors."""
+
 LEAST_BLOCKS = 64
 """Blocks below which a device's multiprocessors are not all at work."""
 
@@ -47,7 +51,7 @@ LEAST_BLOCKS = 64
 class SharedTile(Decision):
     """A block of *y* by *x* threads, each with *rows* by *columns* results, fetches *depth* steps at once; all 0: no tiles.
 
-    With *unroll*, the driver's compiler is asked to write these steps out.
+    With *unroll*, the driver's compiler is asked to write these steps out. A thread fetches *lanes* elements side by side.
     """
 
     question = "the tile of a block of threads"
@@ -58,6 +62,7 @@ class SharedTile(Decision):
     columns: int
     depth: int
     unroll: bool = False
+    lanes: int = 1
 
 
 NO_TILE = SharedTile(0, 0, 0, 0, 0)
@@ -108,6 +113,14 @@ class TiledProduct:
             found += (prod([d.length(high, wide, steps) for d in dimensions]) + 2 * BANKS) * size
         return found
 
+    def has_whole_vectors(self, tile: SharedTile) -> bool:
+        """Tells whether a tile divides the product, and a part's rows of words are whole vectors."""
+        high, wide = tile.y * tile.rows, tile.x * tile.columns
+        if self.rows % high or self.columns % wide or self.depth % tile.depth:
+            return False
+        rows = [d[-1].length(high, wide, tile.depth) for d, size in self.parts if size * 8 == WORD]
+        return any(n % tile.lanes == 0 for n in rows)
+
 
 def plain_product(rows: int, columns: int, batch: int, terms: int, size: int = 4) -> TiledProduct:
     """Returns products of matrices whose elements have *size* bytes."""
@@ -129,8 +142,16 @@ def shared_tile_plans(product: TiledProduct, target: Target) -> Iterator[Candida
                 for depth in DEPTHS:
                     made = _candidate(SharedTile(y, x, m, n, depth), product, target)
                     if made is not None:
-                        yield made
-                        yield Candidate(replace(made.decision, unroll=True), made.cycles)
+                        yield from _variants(made, product, target)
+
+
+def _variants(made: Candidate[SharedTile], product: TiledProduct, target: Target) -> Iterator[Candidate[SharedTile]]:
+    """Yields a tile whose parts are fetched in vectors, where they are whole ones, and as it is; also with steps written out."""
+    wide = target.access_lanes(32)
+    for tile, cycles in ((replace(made.decision, lanes=wide), made.cycles * VECTOR_PART), (made.decision, made.cycles)):
+        if tile.lanes == 1 or (wide > 1 and product.has_whole_vectors(tile)):
+            yield Candidate(tile, cycles)
+            yield Candidate(replace(tile, unroll=True), cycles)
 
 
 def _has_results(tile: SharedTile) -> bool:

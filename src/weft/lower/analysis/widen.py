@@ -35,6 +35,7 @@ from weft.ir import (
     broadcast,
     const,
     free_vars,
+    known_divisor,
     prove,
     simplify,
     substitute,
@@ -177,6 +178,7 @@ def _binary(w: Widen, n: Binary, kids: Sequence[Expr]) -> Expr:
     if a.dtype.element is INDEX or a.dtype.element is i32:
         made = _linear(type(n), a, b)
         made = _digit(type(n), a, b, w) if made is None else made
+        made = _common_answer(n, a, b) if made is None else made
         if made is not None:
             return made
     if w.mask is not None and isinstance(n, DIVISIONS) and b.dtype.lanes > 1:
@@ -225,6 +227,14 @@ def _digit(op: type[Binary], a: Expr, b: Expr, w: Widen) -> Expr | None:
     if divisor <= 0 or divisor % a.lanes or simplify(a.base % a.lanes, w.bounds) is not ZERO:
         return None
     return a.base // b if op is FloorDiv else Ramp(a.base % b, ONE, a.lanes)
+
+
+def _common_answer(n: Binary, a: Expr, b: Expr) -> Expr | None:
+    """Returns the one answer of all lanes to whether consecutive numbers are below a bound, both of whole vectors; else None."""
+    if not isinstance(n, Lt) or not isinstance(a, Ramp) or a.stride is not ONE or b.dtype.lanes != 1:
+        return None
+    is_whole = known_divisor(a.base) % a.lanes == 0 and known_divisor(b) % a.lanes == 0
+    return Lt(a.base, b) if is_whole else None
 
 
 def _negated(w: Widen, n: Neg, kids: Sequence[Expr]) -> Expr:

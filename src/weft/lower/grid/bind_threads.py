@@ -15,6 +15,8 @@ checks. Statements outside of loops over threads are run by thread 0, if others 
 
 from __future__ import annotations
 
+from typing import Final
+
 from weft.ir import (
     TRUE,
     ZERO,
@@ -38,6 +40,9 @@ from weft.lower.analysis.grid_shape import BLOCKS, axis_of, is_over_blocks, is_o
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
 from weft.support.errors import LoweringError
 from weft.targets import Sight, Target, sight_of
+
+_KEPT: Final = (LoopKind.UNROLLED, LoopKind.VECTORIZED, LoopKind.BOUND)
+"""The kinds of loops of a thread that stay as they are; the others are run one iteration after another."""
 
 
 def bind_threads(program: Program, target: Target) -> Program:
@@ -170,7 +175,7 @@ class _Thread(StmtRewriter):
                     f"threads run the loop {s.var.name} unlike each other, but wait for one another in it"
                 )
             self.varying.add(s.var)
-        kind = s.kind if s.kind in (LoopKind.UNROLLED, LoopKind.BOUND) else LoopKind.SERIAL
+        kind = s.kind if s.kind in _KEPT else LoopKind.SERIAL
         outer = self.bounds
         self.bounds = extent_bounds(outer, For(s.var, begin, extent, kind, s.body, ()))
         body = yield s.body

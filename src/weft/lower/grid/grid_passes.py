@@ -24,6 +24,7 @@ from weft.lower.grid.narrow_indices import narrow_indices
 from weft.lower.grid.share_buffers import share_buffers
 from weft.lower.grid.split_host_device import split_host_device
 from weft.lower.loops.hoist_invariants import hoist_invariants
+from weft.lower.loops.vectorize import vectorize
 from weft.lower.manager import ProgramPass
 from weft.lower.math.expand_math import expand_math
 from weft.lower.units.inject_virtual_threads import inject_virtual_threads
@@ -58,6 +59,10 @@ GRID_PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("split_host_device", split_host_device),
     # grid sizes decide guards; no loop is cut
     Pass("simplify_program", alone(simplify_program)),
+    # of flat buffers; what a thread accesses side by side
+    Pass("vectorize", vectorize),
+    # sums of ramps become ramps
+    Pass("simplify_vectors", alone(simplify_program), optional=True),
     # the stores and buffers left unused
     Pass("remove_noops", alone(remove_noops), optional=True),
     # to the top of a kernel, which is a function by now

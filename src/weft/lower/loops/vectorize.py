@@ -92,10 +92,12 @@ class _Vectorize(BoundedRewriter):
 
 
 def _vector_loop(loop: For, bounds: Bounds, target: Target) -> Stmt:
-    lanes = 1 if _has_vectors(loop.body) else target.lanes(_widest(loop.body))
+    lanes = 1 if _has_vectors(loop.body) else target.access_lanes(_widest(loop.body))
     own = uses_registers(loop.body) or any(isinstance(s, Alloc) for s in statements(loop.body))
     try:
-        return _pieces(loop, lanes, bounds, masks=target.isa.masked_memory and not own)
+        return _pieces(
+            loop, lanes, bounds, masks=target.isa.masked_memory and not own, longest=target.isa.longest_vector
+        )
     except NotVectorizable:
         return For(loop.var, loop.begin, loop.extent, LoopKind.SERIAL, loop.body, loop.notes)
 
@@ -105,11 +107,11 @@ def _has_vectors(body: Stmt) -> bool:
     return any(s.value.dtype.lanes > s.buffer.dtype.lanes for s in stores(body))
 
 
-def _pieces(loop: For, lanes: int, bounds: Bounds, *, masks: bool) -> Stmt:
+def _pieces(loop: For, lanes: int, bounds: Bounds, *, masks: bool, longest: int | None) -> Stmt:
     """Cuts *loop* into vectors of *lanes* and a remainder of narrower ones; a remainder of unknown length is a serial loop.
 
     With *masks*, a remainder that would take several vectors is a single masked one. Buffers private to an iteration have no room
-    for the masked-off lanes.
+    for the masked-off lanes. A language may have no vectors with more lanes than the *longest*.
     """
     if lanes == 1:
         raise NotVectorizable
@@ -120,7 +122,7 @@ def _pieces(loop: For, lanes: int, bounds: Bounds, *, masks: bool) -> Stmt:
         body = substitute(rename_fresh(loop.body), {loop.var: loop.begin + whole * lanes + left})
         return seq(_run(loop, loop.body, whole, lanes, bounds), for_(left, loop.extent % lanes, body))
     extent = int(loop.extent.value)
-    lanes = _unit(loop, extent, lanes)
+    lanes = min(_unit(loop, extent, lanes), longest or extent)
     parts: list[Stmt] = []
     if extent >= lanes:
         parts.append(_run(loop, loop.body, index(extent // lanes), lanes, bounds))

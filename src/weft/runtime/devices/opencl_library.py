@@ -18,6 +18,8 @@ INSTALL: Final = "install the driver of a device; without any, apt install pocl-
 
 _ALL, _GPU = 0xFFFFFFFF, 4
 _TYPE, _MOST_THREADS, _SHARED_BYTES, _SINGLE_FP, _NAME = 0x1000, 0x1004, 0x1023, 0x101B, 0x102B
+_UNITS, _CACHE_LINE, _CACHE_BYTES, _SHARED_KIND, _VECTOR_FLOATS = 0x1002, 0x101D, 0x101E, 0x1022, 0x103A
+_IN_GLOBAL = 2
 _ROUNDED_DIVIDE = 128
 _ENDED = 0x1283
 
@@ -42,7 +44,11 @@ _MAKERS: Final = (
 
 @dataclass(frozen=True)
 class FoundDevice:
-    """A device: its handle, its name, whether it is a GPU, its limits, and whether it can round divisions correctly."""
+    """A device: its handle, its name, whether it is a GPU, its limits, and whether it can round divisions correctly.
+
+    `units` run blocks at the same time, each with vectors of `vector_floats` floats. Where `shares_in_global` holds, the memory
+    that a block shares is no memory of its own. `cache_bytes` and `cache_line` are those of the last level of its cache.
+    """
 
     handle: int
     name: str
@@ -50,6 +56,11 @@ class FoundDevice:
     most_threads: int
     shared_bytes: int
     rounds_divisions: bool
+    units: int
+    vector_floats: int
+    shares_in_global: bool
+    cache_bytes: int
+    cache_line: int
 
 
 @cache
@@ -118,8 +129,15 @@ def _handles(cl: Any, platform: int) -> list[int]:
 
 
 def _found(handle: int) -> FoundDevice:
-    kind, threads, shared, rounding = c_uint64(), c_size_t(), c_uint64(), c_uint64()
-    for what, into in ((_TYPE, kind), (_MOST_THREADS, threads), (_SHARED_BYTES, shared), (_SINGLE_FP, rounding)):
+    kind, threads, shared, rounding, cache = c_uint64(), c_size_t(), c_uint64(), c_uint64(), c_uint64()
+    asked = (
+        (_TYPE, kind),
+        (_MOST_THREADS, threads),
+        (_SHARED_BYTES, shared),
+        (_SINGLE_FP, rounding),
+        (_CACHE_BYTES, cache),
+    )
+    for what, into in asked:
         _info(handle, what, into)
     name = ctypes.create_string_buffer(256)
     _info(handle, _NAME, name)
@@ -130,7 +148,18 @@ def _found(handle: int) -> FoundDevice:
         threads.value,
         shared.value,
         bool(rounding.value & _ROUNDED_DIVIDE),
+        units=_number(handle, _UNITS),
+        vector_floats=_number(handle, _VECTOR_FLOATS),
+        shares_in_global=_number(handle, _SHARED_KIND) == _IN_GLOBAL,
+        cache_bytes=cache.value,
+        cache_line=_number(handle, _CACHE_LINE),
     )
+
+
+def _number(handle: int, what: int) -> int:
+    found = c_uint32()
+    _info(handle, what, found)
+    return found.value
 
 
 def _info(handle: int, what: int, into: Any) -> None:

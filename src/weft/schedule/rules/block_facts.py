@@ -153,12 +153,12 @@ def _operations_on(load: Load, e: Expr) -> int:
     return len(made) - 1
 
 
-def uses_axis(load: Load, var: Var) -> bool:
+def uses_axis(load: Load | Store, var: Var) -> bool:
     """Tells whether any index of *load* depends on *var*."""
     return any(v is var for i in load.indices for v in free_vars(i))
 
 
-def reads_along(load: Load, var: Var) -> bool:
+def reads_along(load: Load | Store, var: Var) -> bool:
     """Tells whether consecutive values of *var* read consecutive elements: it moves the last index alone, by one."""
     if any(v is var for i in load.indices[:-1] for v in free_vars(i)):
         return False
@@ -173,7 +173,7 @@ def loops_of(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], kind: AxisKin
     return [f for f in loops if f.var in bound]
 
 
-def ignores_or_follows(load: Load, var: Var) -> bool:
+def ignores_or_follows(load: Load | Store, var: Var) -> bool:
     """Tells whether *load* can be vectorised along *var* without gathering."""
     return not uses_axis(load, var) or reads_along(load, var)
 

@@ -17,13 +17,13 @@ def schedule_grid(s: Schedule, p: Planner) -> None:
     """Schedules all blocks of *s* for a grid of threads by the decisions of *p*."""
     inline_blocks(s, p)
     most = max([elements(spatial_axes(block_of(s, ref))) for ref in s.blocks()], default=1)
-    threads = p.decide(PROGRAM, ThreadBlock, lambda m: thread_block_plans(most, m)).threads
+    block = p.decide(PROGRAM, ThreadBlock, lambda m: thread_block_plans(most, m))
     for ref in s.blocks():
         if not is_reduction(block_of(s, ref)):
             continue
         if schedule_fragment_tiles(s, ref, p) or schedule_shared_tiles(s, ref, p):
             continue
         if not reduce_in_blocks(s, ref, p):
-            reduce_in_threads(s, ref, threads)
+            reduce_in_threads(s, ref, block.threads)
     for ref in s.blocks():
-        bind_elements(s, ref, threads)
+        bind_elements(s, ref, block.threads, block.lanes)

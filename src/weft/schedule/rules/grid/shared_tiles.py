@@ -19,11 +19,13 @@ columns of the tile are the blocks along z.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from weft.cost import (
     BANKS,
     LONG_ENOUGH,
     NO_TILE,
+    WORD,
     PartExtent,
     Planner,
     SharedTile,
@@ -248,6 +250,8 @@ def _fetch_together(s: Schedule, copy: BlockRef, around: int, tile: SharedTile) 
     """
     loops = list(s.loops(copy))[around:]
     last = s.extent(loops[-1]) or 1
+    if tile.lanes > 1 and _fetch_vectors(s, copy, loops, tile):
+        return
     if len(loops) == 1 or (tile.y * tile.x) % last == 0 or last % (tile.y * tile.x) == 0:
         whole = s.fuse(loops) if len(loops) > 1 else loops[0]
         _, y, x = s.split(whole, [None, _rows_of_threads(s.extent(whole), tile), tile.x])
@@ -256,6 +260,21 @@ def _fetch_together(s: Schedule, copy: BlockRef, around: int, tile: SharedTile) 
         _, x = s.split(loops[-1], [None, tile.x])
     s.bind(y, "threadIdx.y")
     s.bind(x, "threadIdx.x")
+
+
+def _fetch_vectors(s: Schedule, copy: BlockRef, loops: list[LoopRef], tile: SharedTile) -> bool:
+    """Lets threads fetch vectors of a copy; tells whether its rows are whole ones of words, and are shared evenly."""
+    words = s.extent(loops[-1]) or 0
+    whole = prod([s.extent(f) or 0 for f in loops])
+    is_word = block_of(s, copy).writes[0].buffer.dtype.bits == WORD
+    if not is_word or whole == 0 or words % tile.lanes or whole % (tile.x * tile.lanes):
+        return False
+    fused = s.fuse(loops) if len(loops) > 1 else loops[0]
+    _, y, x, lane = s.split(fused, [None, _rows_of_threads(whole // tile.lanes, tile), tile.x, tile.lanes])
+    s.bind(y, "threadIdx.y")
+    s.bind(x, "threadIdx.x")
+    s.vectorize(lane)
+    return True
 
 
 def _rows_of_threads(elements: int | None, tile: SharedTile) -> int:

@@ -8,21 +8,36 @@
 Where the threads of a block end inside of a loop, it may be beyond proof that each element has one thread: then blocks
 have the threads of whole loops, or of whole parts of them, and fewer than asked for.
 
+Where rows of words are read and written in order, and are whole vectors, a thread computes several elements side by side:
+
+    for v in vectorized(0, 4): i, j = ((b * 256 + t) * 4 + v) // 96, ((b * 256 + t) * 4 + v) % 96; Y[i, j] = f(X[i, j])
+
 A block that no loop can be bound of, as the steps of a recurrence, stays as it is: lowering gives it a thread of its own.
 """
 
 from __future__ import annotations
 
-from weft.loop import AxisKind
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+from weft.cost import WORD
+from weft.ir import TRUE, And, Or, Select, post_order, reads_memory
+from weft.loop import AxisKind, Load, Store, loads
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import block_path, loops_on
-from weft.schedule.rules.block_facts import loops_of
+from weft.schedule.rules.block_facts import block_of, ignores_or_follows, is_reduction, loops_of, reads_along
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
+_Bind: TypeAlias = Callable[[Schedule, BlockRef, list[LoopRef], list[LoopRef], int], LoopRef]
+"""Binds loops of a block, of which some are over its results, to blocks of so many threads; returns that over threads."""
 
-def bind_elements(s: Schedule, ref: BlockRef, threads: int) -> LoopRef | None:
+
+def bind_elements(s: Schedule, ref: BlockRef, threads: int, lanes: int = 1) -> LoopRef | None:
     """Binds the loops over the results of *ref* to blocks of so many *threads*; returns the loop over threads.
+
+    A thread computes *lanes* elements where they lie side by side.
 
     None where *ref* is in a grid already, or has no loops that may be bound.
     """
@@ -32,7 +47,9 @@ def bind_elements(s: Schedule, ref: BlockRef, threads: int) -> LoopRef | None:
     spatial = loops_of(s, ref, loops, AxisKind.SPATIAL)
     if not spatial:
         return None
-    for bind in (_bind, _bind_whole_loops):
+    in_vectors = lanes > 1 and _has_vectors(s, ref, loops, lanes)
+    binds: list[_Bind] = [partial(_bind_vectors, lanes=lanes)] if in_vectors else []
+    for bind in (*binds, _bind, _bind_whole_loops):
         try:
             bind(Schedule(s.program), ref, loops, spatial, threads)
         except ScheduleError:  # some iterations need others, or share their loop with another block
@@ -51,6 +68,35 @@ def _bind(s: Schedule, ref: BlockRef, loops: list[LoopRef], spatial: list[LoopRe
     s.bind(block, "blockIdx.x")
     s.bind(thread, "threadIdx.x")
     return thread
+
+
+def _bind_vectors(
+    s: Schedule, ref: BlockRef, loops: list[LoopRef], spatial: list[LoopRef], threads: int, *, lanes: int
+) -> LoopRef:
+    """Binds the loops to threads that compute vectors."""
+    whole = s.fuse(spatial) if len(spatial) > 1 else spatial[0]
+    block, thread, lane = s.split(whole, [None, min(threads, (s.extent(whole) or 0) // lanes), lanes])
+    s.bind(block, "blockIdx.x")
+    s.bind(thread, "threadIdx.x")
+    s.vectorize(lane)
+    return thread
+
+
+def _has_vectors(s: Schedule, ref: BlockRef, loops: list[LoopRef], lanes: int) -> bool:
+    """Tells whether a block reads and writes words in the order of its innermost loop, unconditionally, and in whole vectors."""
+    block = block_of(s, ref)
+    axes = [a for a, b in zip(block.axes, block.bindings, strict=True) if b is loops[-1].var]
+    extents = [s.extent(f) for f in loops]
+    if is_reduction(block) or not axes or None in extents or (extents[-1] or 0) % lanes:
+        return False
+    var = axes[0].var
+    if not isinstance(block.body, Store) or not reads_along(block.body, var) or block.predicate is not TRUE:
+        return False
+    touched: list[Load | Store] = [block.body, *loads(block.body)]
+    conditions = [n for n in post_order(block.body.value) if isinstance(n, And | Or | Select)]
+    return not any(map(reads_memory, conditions)) and all(
+        n.buffer.dtype.bits == WORD and ignores_or_follows(n, var) for n in touched
+    )
 
 
 def _bind_whole_loops(
