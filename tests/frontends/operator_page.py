@@ -155,8 +155,8 @@ FORMATS: Final = (
         "jax.registry:TABLE",
         "operations",
         {
-            "fft, custom_call": "transforms; other calls of libraries than those of LAPACK for factors of real matrices",
-            "complex, real, imag": "complex numbers",
+            "custom_call": "other calls of libraries than those of LAPACK for factors of real matrices",
+            "complex tanh, sqrt, power and other functions of complex numbers": "write them with `exp` and `log`",
             "rng, rng_bit_generator": "random bits; `jax.random` itself is arithmetic, and works",
             "all_reduce, all_gather and other collectives, infeed, outfeed": "one device computes a model",
         },

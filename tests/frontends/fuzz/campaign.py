@@ -13,6 +13,7 @@ from typing import Final
 
 from tests.frontends.fuzz.files import Files
 from tests.frontends.fuzz.formats import FORMATS
+from tests.frontends.fuzz.kept_reader import kept_reader
 from tests.support.time_limit import TooSlow, limited
 
 from weft.driver.evaluate import NativeEvaluator
@@ -71,8 +72,9 @@ def damaged(name: str, seed: int, number: int) -> Files:
 def run_inputs(name: str, seed: int, numbers: range, passes: bool = False) -> Outcome:
     """Runs inputs of a format."""
     total = Outcome()
-    for number in numbers:
-        total += run_input(name, seed, number, passes)
+    with kept_reader():
+        for number in numbers:
+            total += run_input(name, seed, number, passes)
     return total
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.frontends.fuzz.campaign import limit_memory, limit_time, run_input
 from tests.frontends.fuzz.formats import FORMATS
+from tests.frontends.fuzz.kept_reader import kept_reader
 
 from weft.frontends import to_graph
 
@@ -20,12 +21,13 @@ from weft.frontends import to_graph
 def main(arguments: list[str]) -> None:
     """Runs the inputs."""
     name, (seed, first, end, passes) = arguments[0], map(int, arguments[1:])
-    _warm(name)
-    limit_memory()
-    for number in range(first, end):
-        limit_time()
-        print(number, flush=True)
-        print(json.dumps(asdict(run_input(name, seed, number, bool(passes)))), flush=True)
+    with kept_reader():
+        _warm(name)
+        limit_memory()
+        for number in range(first, end):
+            limit_time()
+            print(number, flush=True)
+            print(json.dumps(asdict(run_input(name, seed, number, bool(passes)))), flush=True)
 
 
 def _warm(name: str) -> None:

@@ -49,7 +49,27 @@ def window(x: Any, first: Any, function: Any, sizes: Any, strides: Any, pads: st
     return lax.reduce_window(x, first, function, sizes, strides, pads)
 
 
+def pooled(x: Any, size: int, step: int, pads: str) -> Any:
+    return lax.reduce_window(x, -jnp.inf, lax.max, (1, size, size, 1), (1, step, step, 1), pads)
+
+
+POOLS = [(2, 2, "VALID"), (3, 2, "SAME"), (3, 1, "VALID")]
+"""Windows that lie side by side, overlap, and reach beyond the image."""
+
+
 CASES: dict[str, Case] = {
+    "gradients of pools": (
+        jax.grad(lambda x: sum((pooled(x, *p) ** 2).sum() for p in POOLS)),
+        [IMAGES],
+    ),
+    "gradients of pieces": (
+        jax.grad(
+            lambda x: (
+                (lax.dynamic_slice(x, (0, 2, 3, 0), (1, 4, 4, 3)) ** 3).sum() + (x[:, jnp.array([1, 3, 3])] ** 2).sum()
+            )
+        ),
+        [IMAGES],
+    ),
     "slices": (lambda x: (x[:, 1:3, ::2], x[:, ::-1], jnp.concatenate([x, x * 2], 1), x.T), [X]),
     "pads": (
         lambda x: (jnp.pad(x, ((0, 0), (1, 2), (0, 1))), lax.pad(x, 1.0, ((0, 0, 1), (1, -1, 0), (0, 0, 2)))),

@@ -5,17 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 import jax
-from tests.frontends.jax.functions import CASES
+from tests.frontends.jax import complex_functions
+from tests.frontends.jax.functions import CASES, Case
 
-NAMES = ("gathers", "pools", "scan", "sorting", "scatters", "cases")
+NAMES = ("gathers", "pools", "scan", "sorting", "scatters", "cases", "gradients of pools")
+COMPLEX = ("products", "transforms", "constants", "loop")
 
 
 def main() -> None:
     folder = Path(__file__).parent / "texts"
     folder.mkdir(exist_ok=True)
     for name in NAMES:
-        function, given = CASES[name]
-        (folder / f"{name}.mlir").write_text(jax.jit(function).lower(*given).as_text())
+        write(folder / f"{name.replace(' ', '_')}.mlir", CASES[name])
+    for name in COMPLEX:
+        write(folder / f"complex_{name}.mlir", complex_functions.CASES[name])
+
+
+def write(path: Path, case: Case) -> None:
+    function, given = case
+    path.write_text(jax.jit(function).lower(*given).as_text())
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from tests.tune.measure.programs import FAR_OUTSIDE, FOREVER, NOTHING_WRITTEN, j
 
 from weft.support.errors import DeviceError, InputError, RuntimeFailure
 from weft.tune.measure import Built, Failed, LocalExecutor, Measured, build, local_executors, run
-from weft.tune.measure import worker_process as started
+from weft.tune.measure import tuner_worker as started
 from weft.tune.measure.worker_settings import WorkerSettings
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are ended by means of Linux")

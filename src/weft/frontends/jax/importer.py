@@ -6,12 +6,15 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
 from weft.frontends.fitting import fitting
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
 from weft.frontends.jax import ops
 from weft.frontends.jax.call import AGAIN, Call
 from weft.frontends.jax.registry import TABLE, key_of
+from weft.frontends.jax.text.complex_pairs import without_complex
 from weft.frontends.jax.text.operations import Argument, Function, Module, Operation, Region, TensorText, tensor_type
 from weft.frontends.unsupported import unsupported_operators
 from weft.graph import Array, Graph
@@ -39,15 +42,16 @@ def from_stablehlo(
 
     The first arguments are *weights*, constants of the graph. The others are inputs, which have *names*, if these are given, or
     those that JAX gives them, else those of the text (`arg0`). Dimensions of sizes that the text does not say are symbolic;
-    *shapes* gives sizes to them, or whole shapes to inputs.
+    *shapes* gives sizes to them, or whole shapes to inputs. Complex numbers are real tensors [..., 2].
 
     Raises `ModelError` naming the operation, its line in the text, and in the user's program where the text says it, and
     `UnsupportedOperators` listing every operation that Weft does not have.
     """
-    public = module.functions.get(MAIN) or next(iter(module.functions.values()))
-    _check_operations(module, public)
     try:
-        return _Importer(module).run_main(public, shapes, weights, names)
+        real = without_complex(module)
+        public = real.functions.get(MAIN) or next(iter(real.functions.values()))
+        _check_operations(real, public)
+        return _Importer(real).run_main(public, shapes, weights, names)
     except RecursionError as error:
         raise ModelError("the functions call one another too deeply", hint=AGAIN) from error
 
@@ -72,6 +76,11 @@ def _place(module: Module, o: Operation) -> str:
     """Says where an operation stands: its name and line in the program, or its line in the text."""
     name, line = module.locations.name_of(o.location), module.locations.line_of(o.location)
     return " ".join(filter(None, [name, f"({line})" if line else f"(line {o.line})"]))
+
+
+def _of_parts(a: Array) -> Array:
+    """Returns an array, one of complex numbers as real ones [..., 2]."""
+    return np.stack([a.real, a.imag], -1) if np.iscomplexobj(a) else a
 
 
 def _reached(module: Module, main: Function) -> Iterator[Operation]:
@@ -106,7 +115,7 @@ class _Importer:
     def run_main(self, main: Function, shapes: Shapes | None, weights: Sequence[Array], names: Sequence[str]) -> Graph:
         """Imports the whole program."""
         b = Builder(PartialEvaluator(self.graph), main.name)
-        held = [CompileTimeConstant(a, f"weight{k}") for k, a in enumerate(weights)]
+        held = [CompileTimeConstant(_of_parts(a), f"weight{k}") for k, a in enumerate(weights)]
         made = self._called(main, [*held, *self._inputs(main.arguments[len(weights) :], names, shapes)], b)
         taken: set[str] = set()
         for k, y in enumerate(made):

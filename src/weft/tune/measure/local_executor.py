@@ -12,8 +12,9 @@ from queue import SimpleQueue
 from threading import Thread, current_thread
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
+from weft.support.worker_process import WorkerDied, WorkerHung, WorkerProcess, told
 from weft.tune.measure.jobs import Failed
-from weft.tune.measure.worker_process import WorkerDied, WorkerHung, WorkerProcess, told
+from weft.tune.measure.tuner_worker import TunerWorker
 from weft.tune.measure.worker_settings import WorkerSettings
 
 P = ParamSpec("P")
@@ -127,7 +128,7 @@ class _Slot:
         process.close()
 
     def _started(self) -> WorkerProcess:
-        process = self.process = WorkerProcess(self.settings)
+        process = self.process = TunerWorker(self.settings)
         if self.is_stopped:  # between the end of the last process and the start of this one
             process.kill()
         return process

@@ -49,6 +49,7 @@ for _name, _op in {
     translates(_name)(_unary(_op))
 
 translates("cbrt")(lambda c: special_functions.cbrt(c, c.operand(0)))
+translates("erf_inv")(lambda c: special_functions.erfinv(c, c.operand(0)))
 translates("erfc")(lambda c: special_functions.erfc(c, c.operand(0)))
 translates("exponential_minus_one")(lambda c: special_functions.expm1(c, c.operand(0)))
 translates("lgamma")(lambda c: special_functions.lgamma(c, c.operand(0)))

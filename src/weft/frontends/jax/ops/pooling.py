@@ -118,7 +118,7 @@ def _by_taps(c: Call, given: Sequence[Operand], initial: Sequence[Operand], w: W
         c.fail(f"windows of {taps} elements by a function of its own are not supported; {MOST_TAPS} is the most", AGAIN)
     low, high = ([p[k] for p in w.pads] for k in (0, 1))
     whole = [padded(c, x, f, low, high, [0] * x.rank) for x, f in zip(given, initial, strict=True)]
-    pieces = [[_tap(c, x, w, k) for x in whole] for k in range(taps)]
+    pieces = [[tap(c, x, w, k) for x in whole] for k in range(taps)]
     while len(pieces) > 1:
         pairs = [pieces[k : k + 2] for k in range(0, len(pieces), 2)]
         pieces = [_combined(c, p[0], p[1]) if len(p) == 2 else p[0] for p in pairs]
@@ -130,7 +130,7 @@ def _combined(c: Call, left: Sequence[Operand], right: Sequence[Operand]) -> lis
     return [combine(c, name, left[0], right[0])] if name is not None else c.region(0, [*left, *right])
 
 
-def _tap(c: Call, x: Operand, w: Windows, k: int) -> Operand:
+def tap(c: Call, x: Operand, w: Windows, k: int) -> Operand:
     """Returns element *k*, counted row by row, of each window."""
     starts, ends = list[int](), list[int]()
     sizes = c.static(x)

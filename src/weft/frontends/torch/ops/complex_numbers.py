@@ -15,9 +15,9 @@ from weft.frontends.torch.complex_numbers import (
     taken_apart,
     translates_complex,
 )
-from weft.frontends.torch.ops.division import distance
 from weft.frontends.torch.registry import TABLE, spelled
 from weft.graph.builder import Operand
+from weft.graph.composites.numerics import complex_numbers as pairs
 from weft.graph.composites.numerics import special_functions
 
 PART_BY_PART: Final = frozenset(
@@ -182,7 +182,7 @@ def reciprocal(c: Call) -> Any:
 def absolute(c: Call) -> Any:
     """The length."""
     x = parts(c, "self")
-    return distance(c, x.real, x.imaginary)
+    return pairs.length(c, (x.real, x.imaginary))
 
 
 @translates_complex("angle")
@@ -196,9 +196,7 @@ def angle(c: Call) -> Any:
 def exp(c: Call) -> Any:
     """The exponential."""
     x = parts(c, "self")
-    length = c.add("exp", x.real)
-    cosine, sine = (c.add(op, x.imaginary) for op in ("cos", "sin"))
-    return Complex(c.add("mul", length, cosine), c.add("mul", length, sine))
+    return Complex(*pairs.exponential(c, (x.real, x.imaginary)))
 
 
 @translates_complex("ones_like", "ones", "full", "full_like", "new_full", "new_ones")
@@ -250,7 +248,7 @@ def _equal(c: Call) -> Operand:
     like = next(v for v in (x, y) if isinstance(v, Complex))
     given = Call(c.evaluator, c.source, c.arguments, like.dtype, like.dtype)
     a, b = parts(given, "self"), parts(given, "other")
-    return c.add("logical_and", c.add("equal", a.real, b.real), c.add("equal", a.imaginary, b.imaginary))
+    return pairs.equal(c, (a.real, a.imaginary), (b.real, b.imaginary))
 
 
 def _together(c: Call, real: Operand, imaginary: Operand) -> Complex:
@@ -260,16 +258,9 @@ def _together(c: Call, real: Operand, imaginary: Operand) -> Complex:
 
 def _product(c: Call, x: Complex, y: Complex, op: str) -> Complex:
     """Returns the product by *op*: element by element, or of matrices."""
-    real = c.add("sub", c.add(op, x.real, y.real), c.add(op, x.imaginary, y.imaginary))
-    return Complex(real, c.add("add", c.add(op, x.real, y.imaginary), c.add(op, x.imaginary, y.real)))
+    return Complex(*pairs.product(c, (x.real, x.imaginary), (y.real, y.imaginary), op))
 
 
 def _reciprocal(c: Call, x: Complex) -> Complex:
-    """Returns one divided by each number, scaled so that squares do not overflow (Smith, 1962)."""
-    a, b = x.real, x.imaginary
-    wide = c.add("less", c.add("abs", b), c.add("abs", a))
-    most, least = c.add("where", wide, a, b), c.add("where", wide, b, a)
-    ratio = c.add("div", least, most)
-    scale = c.add("reciprocal", c.add("add", most, c.add("mul", least, ratio)))
-    small = c.add("mul", ratio, scale)
-    return Complex(c.add("where", wide, scale, small), c.add("neg", c.add("where", wide, small, scale)))
+    """Returns one divided by each number."""
+    return Complex(*pairs.reciprocal(c, (x.real, x.imaginary)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import translates
 from weft.graph.builder import Operand, Results
-from weft.graph.composites.numerics import special_functions
+from weft.graph.composites.numerics import complex_numbers, special_functions
 
 
 @translates("div.Tensor_mode", "div.Scalar_mode")
@@ -56,7 +56,7 @@ def atan2(c: Call) -> Results:
 @translates("hypot")
 def hypot(c: Call) -> Results:
     """The root of the sum of squares, which do not overflow where it does not."""
-    return distance(c, *_operands(c))
+    return complex_numbers.length(c, _operands(c))
 
 
 @translates("fmax")
@@ -79,15 +79,6 @@ def shift_left(c: Call) -> Results:
 
 def _operands(c: Call) -> tuple[Operand, Operand]:
     return c.operand("self", c.dtype), c.operand("other", c.dtype)
-
-
-def distance(c: Call, x: Operand, y: Operand) -> Operand:
-    """Returns the roots of the sums of squares, which do not overflow where these do not."""
-    a, b = c.add("abs", x), c.add("abs", y)
-    most, least = c.add("maximum", a, b), c.add("minimum", a, b)
-    ratio = c.add("where", c.add("equal", most, least), c.scalar(1, c.dtype), c.add("div", least, most))
-    grown = c.add("sqrt", c.add("add", c.scalar(1, c.dtype), c.add("square", ratio)))
-    return c.add("mul", most, grown)
 
 
 def truncated(c: Call, x: Operand) -> Operand:

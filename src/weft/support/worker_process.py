@@ -12,12 +12,7 @@ from tempfile import TemporaryFile
 from threading import Event, Timer
 from typing import IO, Final
 
-from weft.support.errors import DeviceError
-from weft.tune.measure.frames import read_frame, write_frame
-from weft.tune.measure.worker_settings import WorkerSettings
-
-MODULE = "weft.tune.worker"
-"""The module that a worker runs."""
+from weft.support.frames import read_frame, write_frame
 
 START: Final = 60.0
 """The seconds after which a worker that has not started is killed."""
@@ -38,15 +33,16 @@ class WorkerHung(Exception):
 
 
 class WorkerProcess:
-    """A process that runs `python -m weft.tune.worker`; the thread that makes it must live as long as it does.
+    """A process that runs `python -m MODULE PARENT ARGUMENTS`, a module that begins as `worker_side` says.
 
-    Linux ends the worker with that thread, so also where the whole process is killed.
+    The thread that makes it must live as long as it does: Linux ends the worker with that thread, so also where the whole
+    process is killed.
     """
 
-    def __init__(self, settings: WorkerSettings) -> None:
+    def __init__(self, module: str, *arguments: str) -> None:
         self._errors: IO[bytes] = TemporaryFile()  # noqa: SIM115  (open as long as the process)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", MODULE, str(os.getpid()), settings.to_text()],
+            [sys.executable, "-m", module, str(os.getpid()), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -69,23 +65,11 @@ class WorkerProcess:
         return self._process.poll() is None
 
     def await_start(self) -> None:
-        """Waits until the worker has imported what it needs; raises `DeviceError` where it does not start."""
-        if self._ready:
-            return
-        try:
+        """Waits until the worker has imported what it needs; raises `WorkerDied`, or `WorkerHung`, where it does not start."""
+        if not self._ready:
             with self._limited(START):
                 self._read()
-        except WorkerHung as error:
-            raise DeviceError(
-                f"a worker of the tuner does not start: {error}", hint="wait until the machine has less to do"
-            ) from None
-        except WorkerDied as death:
-            status, text = death.args
-            raise DeviceError(
-                f"a worker of the tuner does not start: {told(status)}\n{text}",
-                hint="`python -m weft.tune.worker` shows why",
-            ) from None
-        self._ready = True
+            self._ready = True
 
     def call(self, request: bytes, seconds: float) -> bytes:
         """Returns the answer to *request*; raises `WorkerDied`, or `WorkerHung` after *seconds*."""
