@@ -16,6 +16,7 @@ from __future__ import annotations
 from weft.loop import AxisKind
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import block_path, loops_on
+from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import loops_of
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
@@ -34,7 +35,8 @@ def bind_elements(s: Schedule, ref: BlockRef, threads: int) -> LoopRef | None:
         return None
     for bind in (_bind, _bind_whole_loops):
         try:
-            bind(Schedule(s.program), ref, loops, spatial, threads)
+            with proving():
+                bind(Schedule(s.program), ref, loops, spatial, threads)
         except ScheduleError:  # some iterations need others, or share their loop with another block
             continue
         return bind(s, ref, loops, spatial, threads)
@@ -81,6 +83,7 @@ def _bind_whole_loops(
 def _bind_outermost(s: Schedule, loops: list[LoopRef]) -> None:
     """Binds the outermost loop, if no more can be: one block of one thread for each of its iterations."""
     try:
-        s.bind(loops[0], "blockIdx.x")
+        with proving():
+            s.bind(loops[0], "blockIdx.x")
     except ScheduleError:  # each iteration needs the one before
         return
