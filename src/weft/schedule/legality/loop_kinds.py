@@ -72,10 +72,9 @@ def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buf
         return []
     found = uses_under(path)
     around = {f.var for f in loops_on(path)}
-    own = {b for b in found if alloc_of(target, b) is not None}
     needed: list[Buffer] = []
     for buffer, uses in found.items():
-        if not uses.writes or buffer in own or (is_trusted() and not _is_used_here_only(fn, path, buffer)):
+        if not _is_in_question(fn, path, buffer, uses):
             continue
         unfed = uncovered_read(fn, uses, around)
         if unfed is None and carried_read(fn, uses, target, around) is None and _is_apart(fn, uses, target):
@@ -96,6 +95,13 @@ def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buf
             )
         needed.append(buffer)
     return needed
+
+
+def _is_in_question(fn: Function, path: Path, buffer: Buffer, uses: Uses) -> bool:
+    """Tells whether iterations may meet in *buffer*: written in the loop at the end of *path*, and not allocated there."""
+    if not uses.writes or alloc_of(path[-1], buffer) is not None:
+        return False
+    return not is_trusted() or _is_used_here_only(fn, path, buffer)
 
 
 def _check_spatial(target: For) -> None:
