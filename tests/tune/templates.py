@@ -21,3 +21,15 @@ def tiled(s: Schedule, knobs: Knobs) -> None:
 def refusing(s: Schedule, knobs: Knobs) -> None:
     (_, _, k) = s.loops(s.block("matmul"))
     knobs.define_annotate("kind", s, k, ("none", "vectorize"))
+
+
+def leave_serial(s: Schedule, knobs: Knobs) -> None:
+    """The loops as they are."""
+    del s, knobs
+
+
+def vectorize_at_once(s: Schedule, knobs: Knobs) -> None:
+    """Vectorises the first loop, legal or not."""
+    del knobs
+    (block, *_) = s.blocks()
+    s.vectorize(s.loops(block)[0])

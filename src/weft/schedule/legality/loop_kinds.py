@@ -34,6 +34,7 @@ from weft.schedule.legality.flow_dependence import (
     uses_under,
 )
 from weft.schedule.legality.loop_carried import carried_read
+from weft.schedule.legality.trust import is_trusted
 
 
 def set_kind(fn: Function, loop: LoopRef, kind: LoopKind) -> Function:
@@ -58,7 +59,8 @@ def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buf
 
     Each block under it must use the loop in its spatial axes only. Of each buffer written there, different iterations must
     access different elements or, if *private* memory is possible, the buffer must be used nowhere outside the loop; and an
-    iteration may read only elements that the same iteration has written.
+    iteration may read only elements that the same iteration has written. Where schedules are trusted, that is asked only of
+    buffers that may become private.
     """
     path = loop_path(fn, loop)
     target = the_loop(path)
@@ -66,12 +68,13 @@ def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buf
     if target.extent is ONE:
         return []
     _check_spatial(target)
+    if is_trusted() and not private:
+        return []
     found = uses_under(path)
     around = {f.var for f in loops_on(path)}
-    own = {b for b in found if alloc_of(target, b) is not None}
     needed: list[Buffer] = []
     for buffer, uses in found.items():
-        if not uses.writes or buffer in own:
+        if not _is_in_question(fn, path, buffer, uses):
             continue
         unfed = uncovered_read(fn, uses, around)
         if unfed is None and carried_read(fn, uses, target, around) is None and _is_apart(fn, uses, target):
@@ -92,6 +95,13 @@ def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buf
             )
         needed.append(buffer)
     return needed
+
+
+def _is_in_question(fn: Function, path: Path, buffer: Buffer, uses: Uses) -> bool:
+    """Tells whether iterations may meet in *buffer*: written in the loop at the end of *path*, and not allocated there."""
+    if not uses.writes or alloc_of(path[-1], buffer) is not None:
+        return False
+    return not is_trusted() or _is_used_here_only(fn, path, buffer)
 
 
 def _check_spatial(target: For) -> None:
@@ -143,8 +153,7 @@ def _follow(fn: Function, accesses: Sequence[Access], dimension: int, target: Fo
 
 def is_private(fn: Function, path: Path, uses: Uses, buffer: Buffer) -> bool:
     """Tells whether *buffer* can be private to an iteration: allocated here, used nowhere else, and not live on entry."""
-    where = alloc_of(fn.body, buffer)
-    if where is None or not all(is_finished(w.path, path) for w in uses.writes):
+    if alloc_of(fn.body, buffer) is None or not all(is_finished(w.path, path) for w in uses.writes):
         return False
     first = uses.writes[0]
     if (
@@ -152,6 +161,13 @@ def is_private(fn: Function, path: Path, uses: Uses, buffer: Buffer) -> bool:
         or any(r.path == first.path for r in uses.own_reads)
         or uncovered_read(fn, uses) is not None
     ):
+        return False
+    return _is_used_here_only(fn, path, buffer)
+
+
+def _is_used_here_only(fn: Function, path: Path, buffer: Buffer) -> bool:
+    """Tells whether *buffer* is allocated in *fn*, and used nowhere but at the end of *path*."""
+    if alloc_of(fn.body, buffer) is None:
         return False
     return buffer not in buffers_of(drop_alloc(replace(path, NOTHING), buffer))
 

@@ -26,7 +26,8 @@ class BuildJob:
 
     Without *plan*, the rules take their cheapest candidates; one that *has_gaps* is completed by them. With
     *template*, the name of a function as `tune.template.name_of` has it, that schedules instead of the rules. The flags are those
-    of `driver.kernel.KernelRequest`.
+    of `driver.kernel.KernelRequest`. A job that is *trusted* is scheduled without the proofs that only refuse
+    (`schedule.legality.trust`): for kernels whose results are compared.
     """
 
     program: str
@@ -38,6 +39,7 @@ class BuildJob:
     passes: tuple[str, ...] = ()
     has_gaps: bool = False
     template: str = ""
+    trusted: bool = False
 
 
 @dataclass(frozen=True)

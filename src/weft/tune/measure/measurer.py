@@ -68,7 +68,8 @@ class Measurer:
     def submit(self, plans: Iterable[str]) -> Iterator[Outcome]:
         """Yields the outcome of each of *plans* as it comes; plans are taken as there is room for them.
 
-        A plan that was measured before is not measured again. Closing the iterator cancels what was not begun.
+        A plan that was measured before is not measured again. Closing the iterator cancels what was not begun. Schedules are
+        trusted, since results are compared.
         """
         waiting, flights, source = Counter[str](), dict[Future[Any], _Flight](), iter(plans)
         try:
@@ -79,9 +80,7 @@ class Measurer:
                         continue
                     waiting[plan] += 1
                     if waiting[plan] == 1:
-                        flights[self._builder.submit(build, replace(self.task, plan=plan, has_gaps=self.has_gaps))] = (
-                            _Flight(plan)
-                        )
+                        flights[self._builder.submit(build, self._job(plan, trusted=True))] = _Flight(plan)
                 if not flights:
                     return
                 for future in wait(flights, return_when=FIRST_COMPLETED).done:
@@ -100,11 +99,11 @@ class Measurer:
     def again(self, plan: str, limits: Limits, times: int = PLACES) -> Outcome:
         """Returns the outcome of *plan*, measured beside the incumbent several *times*, each within other *limits*.
 
-        Each has inputs and memory of its own: the ratio of two kernels depends on where their buffers lie, by more than its
-        interval in one place says. The interval is that which encloses all. The first in which the plan fails, or is not
-        faster, is the last.
+        The schedule is proved legal in full. Each measurement has inputs and memory of its own: the ratio of two kernels depends
+        on where their buffers lie, by more than its interval in one place says. The interval is that which encloses all. The
+        first in which the plan fails, or is not faster, is the last.
         """
-        built = _value(self._builder.submit(build, replace(self.task, plan=plan, has_gaps=self.has_gaps)))
+        built = _value(self._builder.submit(build, self._job(plan, trusted=False)))
         if not isinstance(built, Built):
             return Outcome(plan, None, built)
         found: list[Measured] = []
@@ -124,6 +123,9 @@ class Measurer:
         if outcome.built is None:
             raise RuntimeFailure("a plan that can't be built is no incumbent", hint="promote one that was measured")
         self.incumbent = outcome.built
+
+    def _job(self, plan: str, *, trusted: bool) -> BuildJob:
+        return replace(self.task, plan=plan, has_gaps=self.has_gaps, trusted=trusted)
 
     def _landed(self, future: Future[Any], flights: dict[Future[Any], _Flight]) -> Outcome | None:
         """Returns what became of the plan of *future*; None where it was built and is to run now."""

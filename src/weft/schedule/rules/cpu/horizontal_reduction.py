@@ -20,6 +20,7 @@ from weft.cost import FALLBACK_SIZE, SHORTEST_REDUCTION, Accumulators, Planner, 
 from weft.ir import Var
 from weft.loop import Load
 from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import block_of, inputs_of, reads_along, reduce_axes, uses_axis
 from weft.schedule.rules.cpu.parallel import sizes
 from weft.schedule.schedule import Schedule
@@ -45,9 +46,10 @@ def reduce_horizontally(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], p:
         extent = min(prod(extents[run]), FALLBACK_SIZE) if is_open else prod(extents[run])
         width = _width(ref, extent, lanes, p, is_open)
         try:
-            if start < last:  # fused axes may not come apart by pieces of vectors
-                _reduce_in_lanes(Schedule(s.program), ref, loops, run, width)
-            _reduce_in_lanes(s, ref, loops, run, width)
+            with proving():
+                if start < last:  # fused axes may not come apart by pieces of vectors
+                    _reduce_in_lanes(Schedule(s.program), ref, loops, run, width)
+                _reduce_in_lanes(s, ref, loops, run, width)
         except ScheduleError:  # nor may its operator be known to be associative, or its loops its own
             continue
         return

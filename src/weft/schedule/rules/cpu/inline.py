@@ -10,6 +10,7 @@ from weft.loop import Block, Buffer, Load, Store
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.cursors.tree import alloc_of
 from weft.schedule.legality.placement import readers
+from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import block_of, computed_with, inputs_of, is_reduction, reads_along
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
@@ -84,6 +85,7 @@ def _pads(block: Block) -> bool:
 
 def _try_inline(s: Schedule, ref: BlockRef) -> None:
     try:
-        s.compute_inline(ref)
+        with proving():
+            s.compute_inline(ref)
     except ScheduleError:  # not of the form that can be inlined; it stays a block of its own
         return

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from weft.cost import FALLBACK_SIZE, Parallel, Planner, nest_cycles, parallel_plans, size_of
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import loop_path, the_loop
+from weft.schedule.legality.trust import proving
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
@@ -20,7 +21,8 @@ def parallelize(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], p: Planner
     if n == 0:
         return
     try:
-        s.parallel(s.fuse(list(loops[:n])) if n > 1 else loops[0])
+        with proving():
+            s.parallel(s.fuse(list(loops[:n])) if n > 1 else loops[0])
     except ScheduleError:  # its iterations are not independent: one thread computes it
         return
 

@@ -20,6 +20,7 @@ from weft.ir import free_vars
 from weft.loop import Block, Load
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import block_path, blocks_in, loops_on
+from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import (
     block_of,
     contraction_of,
@@ -133,7 +134,8 @@ def _of_own_row(block: Block, load: Load, depth: int) -> int:
 
 def _try_compute_at(s: Schedule, ref: BlockRef, loop: LoopRef) -> None:
     try:
-        s.compute_at(ref, loop)
+        with proving():
+            s.compute_at(ref, loop)
     except ScheduleError:  # read by other rows too: it stays before the nest
         return
 

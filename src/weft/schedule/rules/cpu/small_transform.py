@@ -16,6 +16,7 @@ from weft.ir import SELECTS, Const, Eq, Expr, FloorDiv, FloorMod, Lt, Select, Va
 from weft.loop import Block, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.placement import sole_reader
+from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import block_of, inputs_of, is_reduction, reads_along
 from weft.schedule.rules.cpu.cache_set_padding import pad_cache_sets
 from weft.schedule.rules.cpu.parallel import parallelize
@@ -208,6 +209,7 @@ def _unroll(s: Schedule, loops: list[LoopRef]) -> None:
     for loop in loops[:-1]:
         s.unroll(loop)
     try:
-        s.vectorize(loops[-1])
+        with proving():
+            s.vectorize(loops[-1])
     except ScheduleError:  # it is short, or its values depend on each other
         s.unroll(loops[-1])

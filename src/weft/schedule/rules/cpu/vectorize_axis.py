@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from weft.cost import FALLBACK_SIZE, MOST_LOOP_VECTORS
 from weft.ir import Bounds, Const, free_vars, index, prove
 from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import block_of, reduce_axes
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
@@ -58,7 +59,8 @@ def reduce_in_vectors(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], lane
 
 def _vectorize(s: Schedule, loop: LoopRef) -> bool:
     try:
-        s.vectorize(loop)
+        with proving():
+            s.vectorize(loop)
     except ScheduleError:  # the iterations depend on each other: it stays serial
         return False
     return True

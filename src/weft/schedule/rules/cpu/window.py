@@ -27,6 +27,7 @@ from weft.loop import Block, Load, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import alloc_of
 from weft.schedule.legality.placement import readers
+from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import (
     block_of,
     inputs_of,
@@ -99,9 +100,10 @@ def _inline_borders(s: Schedule, ref: BlockRef, problem: WindowProblem, tile: Wi
     left: list[BlockRef] = []
     for border in borders_of(s, ref):
         try:
-            if p.decide(border.name, Borders, lambda m: border_plans(problem, tile, m)).inline:
-                s.compute_inline(border)
-                continue
+            with proving():
+                if p.decide(border.name, Borders, lambda m: border_plans(problem, tile, m)).inline:
+                    s.compute_inline(border)
+                    continue
         except ScheduleError:  # not of the form that can be inlined
             pass
         left.append(border)

@@ -19,6 +19,7 @@ from weft.ir import Const, Expr, FloorDiv, Var, free_vars, post_order
 from weft.loop import Block, Load
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.placement import readers, sole_reader, writers
+from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import (
     block_of,
     contraction_of,
@@ -131,7 +132,8 @@ def _place_padding(s: Schedule, users: set[BlockRef], patch: LoopRef, around: in
 def _is_placed(s: Schedule, ref: BlockRef, patch: LoopRef, around: int, p: Planner) -> bool:
     lanes = _lanes(s, ref, p)
     try:
-        s.compute_at(ref, patch, align=lanes)
+        with proving():
+            s.compute_at(ref, patch, align=lanes)
     except ScheduleError:  # patches do not need boxes of it
         return False
     vectorize_last(s, list(s.loops(ref))[around:], lanes)

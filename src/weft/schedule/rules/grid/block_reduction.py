@@ -12,6 +12,7 @@ from weft.cost import BlockReduction, Planner, block_reduction_plans, elements
 from weft.ir import free_vars
 from weft.loop import AxisKind, Block
 from weft.schedule.cursors.state import BlockRef
+from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import block_of, inputs_of, loops_of, reduce_axes, spatial_axes
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
@@ -44,7 +45,8 @@ def _lie_side_by_side(block: Block) -> bool:
 def _can_share(s: Schedule, ref: BlockRef, threads: int) -> bool:
     """Tells whether partial results may be combined in any order: an index of the largest element, say, may not."""
     try:
-        _share(Schedule(s.program), ref, threads)
+        with proving():
+            _share(Schedule(s.program), ref, threads)
     except ScheduleError:
         return False
     return True

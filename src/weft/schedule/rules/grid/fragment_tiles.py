@@ -21,6 +21,7 @@ from weft.cost import FragmentTile, Planner, elements, fragment_tile_plans, size
 from weft.ir import Const, Var
 from weft.loop import Program
 from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import block_of, inputs_of, reduce_axes, spatial_axes
 from weft.schedule.rules.grid.shared_tiles import TileAxes, own_loops, reader_loops, tile_axes
 from weft.schedule.rules.grid.thread_reduction import reader_of
@@ -67,7 +68,8 @@ def _instruction(s: Schedule, ref: BlockRef) -> str | None:
 def _can_tile(program: Program, ref: BlockRef, axes: TileAxes, tile: FragmentTile, instruction: str) -> bool:
     """Tells whether a tile is legal: the block may compute something else, or its reader go along other axes."""
     try:
-        _tile(Schedule(program), ref, axes, tile, instruction)
+        with proving():
+            _tile(Schedule(program), ref, axes, tile, instruction)
     except ScheduleError:
         return False
     return True

@@ -37,6 +37,7 @@ from weft.cost import (
 from weft.ir import Expr, RangesOrZero, Var, free_vars
 from weft.loop import Axis, Block, Program
 from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import (
     Contraction,
     block_of,
@@ -130,7 +131,8 @@ def _parts(block: Block, axes: TileAxes) -> tuple[tuple[tuple[PartExtent, ...], 
 def _can_tile(program: Program, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> bool:
     """Tells whether a tile is legal: its reader may go along other axes, or bounds may be beyond what can be proved."""
     try:
-        _tile(Schedule(program), ref, axes, tile)
+        with proving():
+            _tile(Schedule(program), ref, axes, tile)
     except ScheduleError:
         return False
     return True

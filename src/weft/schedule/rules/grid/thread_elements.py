@@ -26,6 +26,7 @@ from weft.ir import TRUE, And, Or, Select, post_order, reads_memory
 from weft.loop import AxisKind, Load, Store, loads
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import block_path, loops_on
+from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import block_of, ignores_or_follows, is_reduction, loops_of, reads_along
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
@@ -51,7 +52,8 @@ def bind_elements(s: Schedule, ref: BlockRef, threads: int, lanes: int = 1) -> L
     binds: list[_Bind] = [partial(_bind_vectors, lanes=lanes)] if in_vectors else []
     for bind in (*binds, _bind, _bind_whole_loops):
         try:
-            bind(Schedule(s.program), ref, loops, spatial, threads)
+            with proving():
+                bind(Schedule(s.program), ref, loops, spatial, threads)
         except ScheduleError:  # some iterations need others, or share their loop with another block
             continue
         return bind(s, ref, loops, spatial, threads)
@@ -127,6 +129,7 @@ def _bind_whole_loops(
 def _bind_outermost(s: Schedule, loops: list[LoopRef]) -> None:
     """Binds the outermost loop, if no more can be: one block of one thread for each of its iterations."""
     try:
-        s.bind(loops[0], "blockIdx.x")
+        with proving():
+            s.bind(loops[0], "blockIdx.x")
     except ScheduleError:  # each iteration needs the one before
         return

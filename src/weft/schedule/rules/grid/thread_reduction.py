@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.legality.placement import readers
+from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import block_of, inputs_of, is_reduction, spatial_axes
 from weft.schedule.rules.grid.thread_elements import bind_elements
 from weft.schedule.schedule import Schedule
@@ -19,7 +20,8 @@ def reduce_in_threads(s: Schedule, ref: BlockRef, threads: int) -> bool:
     """Lets each thread reduce for one element of the block that reads *ref*, or of a copy; tells whether it could."""
     trial = Schedule(s.program)
     try:
-        _place(trial, ref, threads)
+        with proving():
+            _place(trial, ref, threads)
     except ScheduleError:  # an output that is updated in place, say
         return False
     _place(s, ref, threads)

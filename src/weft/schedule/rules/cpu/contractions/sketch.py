@@ -87,12 +87,10 @@ def schedule_sketch(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
     unroll_tile(s, [x.inner for x in levels if x.inner is not None])
     inside = len(s.loops(ref)) - depth
     found = skipping(s, ref, around, sums, p)
-    rests = {x.axis.var for x, n in zip(parts, tile.sizes, strict=True) if x.size % n}
-    code = _Code(sums, unrolled, rests)
-    skipped = found if found is not None and _may_skip(s, found, code) else None
-    for loop in unrolled:
-        if skipped is None or loop not in skipped.unrolled:
-            s.unroll(loop)
+    code = _Code(sums, unrolled, {x.axis.var for x, n in zip(parts, tile.sizes, strict=True) if x.size % n})
+    skipped = _fitting(s, found, code)
+    for loop in _kept(unrolled, skipped):
+        s.unroll(loop)
     placed = _pad_inputs(s, ref, outer, code, p) if found is None else set()
     cut, shared = ([], outer) if skipped is None else (skipped.cut, [f for f in skipped.uncut(around) if f in outer])
     parallelize(s, ref, shared, p)
@@ -108,6 +106,16 @@ class _Code:
     sums: int
     unrolled: Sequence[LoopRef]
     rests: Set[Var]
+
+
+def _fitting(s: Schedule, found: Skipping | None, code: _Code) -> Skipping | None:
+    """Returns how to skip padding, if that is not too much code."""
+    return found if found is not None and _may_skip(s, found, code) else None
+
+
+def _kept(unrolled: Sequence[LoopRef], skipped: Skipping | None) -> list[LoopRef]:
+    """Returns those of the loops *unrolled* that skipping does not unroll itself."""
+    return [f for f in unrolled if skipped is None or f not in skipped.unrolled]
 
 
 def _may_skip(s: Schedule, found: Skipping, code: _Code) -> bool:
