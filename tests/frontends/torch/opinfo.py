@@ -1,6 +1,10 @@
 """PyTorch's own database of operators and samples (OpInfo), each exported, compiled, and compared with what PyTorch computes.
 
     python -m tests.frontends.torch.opinfo --match 'nn.functional.*' --json opinfo.json
+    python -m tests.frontends.torch.opinfo --how compile
+
+With `--how compile` calls go through `torch.compile` instead, where PyTorch itself runs what it can't capture, and what Weft
+can't compile is refused.
 
 An operator *passes* if all of its samples do; it is *refused* if the worst is an error that names what is not supported, *wrong*
 if some result differs, and *crashed* where anything but a `WeftError` was raised. What PyTorch can't export is *not exported*.
@@ -113,15 +117,52 @@ def _computed(module: OfTensors) -> list[np.ndarray[Any, Any]]:
     """Returns what PyTorch computes; a call that changes its tensors is given copies from then on."""
     given = [t.detach().clone() for t in module.tensors]
     made = [elements(t) for t in module(*given)]
-    module.copies = any(t._version for t in given)
+    module.copies = any(not torch.equal(a, b) for a, b in zip(given, module.tensors, strict=True))
     return made
 
 
-def tried(name: str, function: Callable[..., Any], arguments: Any) -> Verdict:
-    """Exports, compiles and runs one call, and compares."""
+def tried(name: str, function: Callable[..., Any], arguments: Any, how: str) -> Verdict:
+    """Compiles and runs one call, captured as *how* says, and compares."""
     module = OfTensors(function, arguments).eval()
     try:
         wanted = _computed(module)
+    except Exception as error:
+        return Verdict("not exported", f"{type(error).__name__}: {error}"[:160])
+    return (_captured if how == "compile" else _compared)(name, module, wanted)
+
+
+def _captured(name: str, module: OfTensors, wanted: list[np.ndarray[Any, Any]]) -> Verdict:
+    """Runs a call by `torch.compile`, and compares; numbers drawn at random are of PyTorch's own generator's seed."""
+    torch._dynamo.reset()
+    fast = torch.compile(module, backend="weft", options={"fallback": False, "threads": 1})
+    try:
+        with limited(SECONDS), torch.no_grad():
+            made = [elements(t) for t in fast(*[t.detach().clone() for t in module.tensors])]
+    except TooSlow:
+        return Verdict("slow", f"more than {SECONDS} s")
+    except Exception as error:
+        kind = "refused" if isinstance(error.__cause__ or error, weft.WeftError) else "not exported"
+        return Verdict(kind, f"{type(error).__name__}: {error}"[:400])
+    differs = difference(of_factors(name, made), of_factors(name, wanted))
+    if not differs:
+        return Verdict("pass")
+    draws = _draws(module) or "empty" in name
+    alike = [(a.dtype, a.shape) for a in made] == [(b.dtype, b.shape) for b in wanted]
+    return Verdict("drawn") if draws and alike else Verdict("wrong", differs)
+
+
+def _draws(module: OfTensors) -> bool:
+    """Tells whether PyTorch's own results differ from one seed to another."""
+    made = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        made.append([elements(t) for t in module(*[t.detach().clone() for t in module.tensors])])
+    return bool(difference(*made))
+
+
+def _compared(name: str, module: OfTensors, wanted: list[np.ndarray[Any, Any]]) -> Verdict:
+    """Does so with a module, of which PyTorch computes what is *wanted*; one that may change its tensors is given copies."""
+    try:
         program = torch.export.export(module, module.tensors)
     except Exception as error:
         return Verdict("not exported", f"{type(error).__name__}: {error}"[:160])
@@ -131,6 +172,9 @@ def tried(name: str, function: Callable[..., Any], arguments: Any) -> Verdict:
             seeds = [np.int64(0)] * (len(model.inputs) - len(module.tensors))  # of one that draws random numbers
             made = model.run([*[elements(t) for t in module.tensors], *seeds])
     except weft.WeftError as error:
+        if "changes its input" in error.message and not module.copies:
+            module.copies = True
+            return _compared(name, module, wanted)
         return Verdict("refused", str(error))
     except TooSlow:
         return Verdict("slow", f"more than {SECONDS} s")
@@ -143,7 +187,7 @@ def tried(name: str, function: Callable[..., Any], arguments: Any) -> Verdict:
     return Verdict("wrong", how) if how else Verdict("pass")
 
 
-def verdict_of(op: Any, samples: int) -> Verdict:
+def verdict_of(op: Any, samples: int, how: str = "export") -> Verdict:
     """Returns the worst of an operator's first samples."""
     worst = Verdict("pass")
     torch.manual_seed(0)
@@ -154,7 +198,7 @@ def verdict_of(op: Any, samples: int) -> Verdict:
     except Exception as error:
         return Verdict("not exported", f"no samples: {error}"[:160])
     for s in found:
-        made = tried(op.name, op.op, ((s.input, *s.args), s.kwargs))
+        made = tried(op.name, op.op, ((s.input, *s.args), s.kwargs), how)
         worst = max(worst, made, key=lambda v: ORDER.index(v.kind))
     return worst
 
@@ -167,6 +211,7 @@ def main() -> None:
     parser.add_argument("--match", default="*", help="a pattern of names")
     parser.add_argument("--names", help="a file of names, one a line")
     parser.add_argument("--samples", type=int, default=SAMPLES)
+    parser.add_argument("--how", choices=("export", "compile"), default="export")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -178,7 +223,7 @@ def main() -> None:
         if not fnmatch.fnmatchcase(name, given.match) or (wanted is not None and name not in wanted):
             continue
         start = time.process_time()
-        verdict = verdict_of(op, given.samples)
+        verdict = verdict_of(op, given.samples, given.how)
         found[name] = list(verdict)
         print(f"{verdict.kind:12} {name:45} {time.process_time() - start:6.1f} s  {verdict.why!r}", flush=True)
         if given.json is not None:

@@ -10,6 +10,7 @@ from tests.frontends.torch.cases.tensors import A, Case
 from tests.frontends.torch.modules import numbers
 
 LENGTHS, OFFSETS = torch.tensor([2, 0, 3]), torch.tensor([0, 2, 2, 5])
+RESIZES = (A._upsample_bilinear2d_aa, A._upsample_bicubic2d_aa)
 
 
 def segments(x: torch.Tensor, how: str, initial: float | None) -> list[Any]:
@@ -39,6 +40,12 @@ CASES: dict[str, Case] = {
             numbers(2, 6, 7, 5, seed=2),
             torch.full((1, 2, 3), 0.4),
         ],
+    ),
+    "antialiased": (
+        lambda x: tuple(
+            [resize(x, size, corners) for resize, size, corners in product(RESIZES, ([3, 4], [9, 2]), (False, True))]
+        ),
+        [numbers(1, 2, 6, 7)],
     ),
     "samples of volumes": (
         lambda x, grid: tuple(
