@@ -48,9 +48,9 @@ FORMATS: Final = (
         "tensorflow_operators.registry:TABLE",
         "operators",
         {
-            "Switch, Merge, Enter, Exit, NextIteration, LoopCond": "control flow of TensorFlow 1: freeze the model with "
-            "`lower_control_flow=False`, which leaves it in functions",
-            "TensorArray*": "they belong to that control flow; lists of tensors (`TensorList...`) are read",
+            "Switch, Merge, Enter, Exit, NextIteration, LoopCond": "read where they are branches and loops, as TensorFlow's own "
+            "functions write them; otherwise freeze the model with `lower_control_flow=False`, which leaves it in functions",
+            "TensorArrays of dynamic size, TensorArrayConcatV3, TensorArraySplitV3": "give arrays a size, and elements one shape",
             "RaggedTensorToTensor, SparseReshape, SparseFillEmptyRows": "sparse tensors whose indices a run computes anew",
             "CombinedNonMaxSuppression, NonMaxSuppressionV5 with soft suppression": "no operator of Weft's has them",
             "LSTMBlockCell, BlockLSTM, CudnnRNN": "save the model with layers that are written out, as Keras does by default",

@@ -22,7 +22,7 @@ from tests.frontends.fuzz.messages import damaged_message
 from tests.frontends.fuzz.texts import damaged_text
 from tests.frontends.onnx.mutations import damaged_model
 from tests.frontends.onnx.test_onnx_cases import cases
-from tests.frontends.tensorflow.test_operators import ARRAYS
+from tests.frontends.tensorflow.test_operators import ARRAYS, unpacked
 from tests.frontends.tflite.test_operators import MODELS
 
 from weft.support.lazy_import import resolve
@@ -58,7 +58,8 @@ def _onnx() -> list[Files]:
 
 
 def _tensorflow() -> list[Files]:
-    graphs = [one(a.tobytes(), "frozen.pb") for name, a in ARRAYS.items() if name.endswith(".graph")]
+    arrays = ARRAYS | unpacked("flow")
+    graphs = [one(a.tobytes(), "frozen.pb") for name, a in arrays.items() if name.endswith(".graph")]
     saved = tree(FRONTENDS / "tensorflow" / "cases" / "small")
     return [*graphs, *[saved] * (len(graphs) // 4)]
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import Declared, InputShapes
-from weft.frontends.tensorflow.file.graph_def import FunctionDef, GraphDef, NodeDef
+from weft.frontends.tensorflow.file.graph_def import FLOW, FunctionDef, GraphDef, NodeDef
 from weft.frontends.tensorflow.file.model_files import Port, SourceModel, read_model, result_of
+from weft.frontends.tensorflow.node_order import in_order, node_of
+from weft.frontends.tensorflow.structured_control_flow import structured
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Held, Variable
 from weft.frontends.tensorflow_operators.importing import named, translated
 from weft.frontends.tensorflow_operators.load_translations import load
@@ -29,7 +31,6 @@ MOST_CALLS: Final = 100_000
 
 HANDLES: Final = ("VarHandleOp", "VariableV2", "Variable")
 INPUTS: Final = ("Placeholder",)
-_FLOW: Final = ("Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond")
 _WRITES: Final = ("Assign", "ResourceScatter", "ResourceApply", "LookupTableInsert")
 
 
@@ -43,7 +44,7 @@ def from_tensorflow(model: str | os.PathLike[str] | bytes, shapes: Shapes | None
     listing every operator that Weft does not have.
     """
     try:
-        source = read_model(model)
+        source = structured(read_model(model))
         _check_operators(source)
         return _Importer(source).run(shapes)
     except Malformed as error:
@@ -66,48 +67,15 @@ def _check_operators(source: SourceModel) -> None:
                 f = source.graph.functions.get(name)
                 if f is not None and name not in seen:
                     seen.add(name)
-                    waiting.append((f"{name}/", f.nodes, f.results))
+                    waiting.append((f.inside, f.nodes, f.results))
     if missing:
         raise unsupported_operators(dict(sorted(missing.items())), _hint(missing))
 
 
 def _hint(missing: Mapping[str, list[str]]) -> str:
-    if any(op in _FLOW for op in missing):
+    if any(op in FLOW for op in missing):
         return "freeze the model with lower_control_flow=False, which leaves its control flow in functions"
     return "build the model without these operators"
-
-
-def node_of(tensor: str) -> str:
-    """Returns the name of the node that makes a tensor."""
-    return tensor.partition(":")[0]
-
-
-def in_order(
-    nodes: Mapping[str, NodeDef], ends: Iterable[str], where: str, *, strict: bool = True
-) -> Iterator[NodeDef]:
-    """Yields the nodes that *ends* need, each after those whose results it takes.
-
-    Raises `ModelError` for a cycle; names of no node are arguments, or passed over unless *strict*.
-    """
-    done: set[str] = set()
-    open_: set[str] = set()
-    stack = [node_of(e) for e in reversed(list(ends))]
-    while stack:
-        name = stack[-1]
-        if name in done or name not in nodes:
-            stack.pop()
-            continue
-        if name in open_:
-            open_.discard(name)
-            done.add(name)
-            stack.pop()
-            yield nodes[name]
-            continue
-        open_.add(name)
-        needed = [node_of(i) for i in nodes[name].inputs]
-        if strict and any(n in open_ for n in needed):
-            raise ModelError("its nodes form a cycle", where=f"{where}{name}", hint=SAVE_AGAIN)
-        stack += [n for n in reversed(needed) if n not in done and n not in open_]
 
 
 class _Importer:
@@ -208,8 +176,7 @@ class _Importer:
         self.open.append(f.name)
         try:
             scope: dict[str, Sequence[Held]] = {a: [x] for a, x in zip(f.arguments, inputs, strict=True)}
-            inside = f"{f.name}/"
-            self._nodes(f.nodes, f.results, scope, inside)
+            self._nodes(f.nodes, f.results, scope, f.inside)
             return [_result(scope, r, f.name) for r in f.results]
         finally:
             self.evaluator = outer
@@ -223,7 +190,7 @@ class _Importer:
             if node.op.startswith(_WRITES):
                 raise ModelError(
                     "variables that change from call to call are not supported",
-                    where=f"{node.op} {f.name}/{node.name}",
+                    where=f"{node.op} {f.inside}{node.name}",
                     hint="save the model for inference: training=False, and no state",
                 )
         return f

@@ -16,7 +16,7 @@ from weft.frontends.known_inputs import KnownInputs
 from weft.graph import Array, Value
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
 from weft.ir import ExprLike
-from weft.support.dtypes import DType
+from weft.support.dtypes import DType, i32
 from weft.support.errors import UnknownValues
 
 T = TypeVar("T")
@@ -41,6 +41,11 @@ class ListOfTensors:
     dtype: DType
     elements: Operand | None
     count: Operand
+
+    @staticmethod
+    def of(b: Builder, elements: Operand) -> ListOfTensors:
+        """Returns the list of a tensor's elements along its first dimension."""
+        return ListOfTensors(elements.dtype, elements, b.cast(b.size(elements.shape[0]), i32))
 
     def of_zeros(self, b: Builder, shape: Sequence[ExprLike]) -> ListOfTensors:
         """Returns the list of as many tensors of zeros of *shape*."""

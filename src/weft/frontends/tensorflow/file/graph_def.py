@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from weft.frontends.protobuf_message import Message
 from weft.frontends.tensorflow.file.tensor_proto import shape_of, tensor_array, type_named
 
+FLOW: Final = ("Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond")
+"""Operators of TensorFlow 1's control flow."""
+NO_FUNCTIONS: Final[Mapping[str, str]] = {}
+_EMPTY: Final = Message(memoryview(b""))
+
 
 class NodeDef:
-    """A node: its name, its operator, its inputs, of which those of control are left out, and its attributes."""
+    """A node: its name, its operator, its inputs, the nodes that it waits for (*controls*), and its attributes."""
 
-    __slots__ = ("_attributes", "_message", "inputs", "name", "op")
+    __slots__ = ("_attributes", "_message", "controls", "inputs", "name", "op")
 
     def __init__(self, message: Message) -> None:
         self.name, self.op = message.text(1), message.text(2)
-        self.inputs = [name for name in message.texts(3) if not name.startswith("^")]
+        given = message.texts(3)
+        self.inputs = [name for name in given if not name.startswith("^")]
+        self.controls = [name[1:] for name in given if name.startswith("^")]
         self._message = message
-        self._attributes: dict[str, Any] | None = None
+        self._attributes: Mapping[str, Any] | None = None
 
     @property
     def attributes(self) -> Mapping[str, Any]:
@@ -39,6 +46,28 @@ class NodeDef:
         """Returns the names of the functions that the node calls."""
         found = [v for _, v in self._message.entries(5)]
         return [v.inner(10).text(1) for v in found if v.has(10)]
+
+
+class MadeNode(NodeDef):
+    """A node that is not in the file: functions among its attributes are their names in *functions*."""
+
+    __slots__ = ("_functions",)
+
+    def __init__(
+        self,
+        name: str,
+        op: str,
+        inputs: Sequence[str],
+        functions: Mapping[str, str] = NO_FUNCTIONS,
+        controls: Sequence[str] = (),
+    ) -> None:
+        super().__init__(_EMPTY)
+        self.name, self.op, self.inputs, self.controls = name, op, list(inputs), list(controls)
+        self._attributes = self._functions = functions
+
+    def functions(self) -> list[str]:
+        """Returns the names of the functions that the node calls."""
+        return list(self._functions.values())
 
 
 def attribute(message: Message) -> Any:
@@ -83,12 +112,16 @@ def _listed(message: Message) -> list[Any]:
 
 @dataclass(frozen=True)
 class FunctionDef:
-    """A function: the names of its arguments, its nodes, and for each result the node that makes it."""
+    """A function: the names of its arguments, its nodes, and for each result the node that makes it.
+
+    What stands *inside* of it is told to users by that and its name.
+    """
 
     name: str
     arguments: list[str]
     nodes: list[NodeDef]
     results: list[str]
+    inside: str
 
 
 @dataclass(frozen=True)
@@ -110,4 +143,5 @@ def _function(message: Message) -> FunctionDef:
     made_by = {entry.text(1): entry.text(2) for entry in message.messages(4)}
     results = [made_by.get(a.text(1), "") for a in signature.messages(3)]
     arguments = [a.text(1) for a in signature.messages(2)]
-    return FunctionDef(signature.text(1), arguments, [NodeDef(n) for n in message.messages(3)], results)
+    name = signature.text(1)
+    return FunctionDef(name, arguments, [NodeDef(n) for n in message.messages(3)], results, f"{name}/")

@@ -12,7 +12,7 @@ from weft.frontends.content import HEAD, existing, name_of
 from weft.frontends.protobuf_message import Message
 from weft.frontends.tensorflow.claims import SAVED_MODEL, is_saved_model
 from weft.frontends.tensorflow.file.checkpoint import Checkpoint, mapped
-from weft.frontends.tensorflow.file.graph_def import GraphDef, NodeDef, graph_def
+from weft.frontends.tensorflow.file.graph_def import FLOW, GraphDef, NodeDef, graph_def
 from weft.frontends.tensorflow.file.tensor_proto import shape_of, type_named
 from weft.frontends.wire_format import Malformed
 from weft.graph import Array
@@ -67,14 +67,20 @@ def files_of(path: Path) -> list[Path]:
 
 
 def _frozen(data: bytes | memoryview) -> SourceModel:
-    """Returns a frozen graph: its placeholders are the inputs, and the nodes that no other reads the outputs.
+    """Returns a frozen graph: its placeholders are the inputs, and the nodes that no other needs the outputs.
 
-    Nodes that depend on no input are none: tracing leaves such behind.
+    Nodes that depend on no input are none: tracing leaves such behind, and lowering placeholders that nobody reads.
     """
     graph = graph_def(Message(memoryview(data)))
-    read = {name.partition(":")[0] for n in graph.nodes for name in n.inputs}
-    inputs = {n.name: Port(n.name, *_declared(n)) for n in graph.nodes if n.op == "Placeholder"}
-    ends = [n for n in graph.nodes if n.name not in read and n.op not in (*_WITHOUT_RESULTS, "Placeholder", "Const")]
+    read = {_node_of(name) for n in graph.nodes for name in n.inputs}
+    awaited = {name for n in graph.nodes for name in n.controls}
+    needed = read | {
+        name for n in graph.nodes if n.op not in _WITHOUT_RESULTS or n.name in awaited for name in n.controls
+    }
+    ports = {n.name: Port(n.name, *_declared(n)) for n in graph.nodes if n.op == "Placeholder"}
+    is_lowered = any(n.op in FLOW for n in graph.nodes)
+    inputs = {name: port for name, port in ports.items() if name in read or not is_lowered}
+    ends = [n for n in graph.nodes if n.name not in needed and n.op not in (*_WITHOUT_RESULTS, "Placeholder", "Const")]
     dependent = _dependent(graph.nodes, inputs)
     chosen = [n for n in ends if n.name in dependent] or ends
     return SourceModel(graph, inputs, {n.name: n.name for n in chosen})

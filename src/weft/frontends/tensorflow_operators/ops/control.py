@@ -39,10 +39,11 @@ def branch(c: Call, condition: Operand, given: Sequence[Held], then: object, oth
 
     def body(name: object, r: Builder) -> list[Operand]:
         found.append(c.library.call(name, given, r.evaluator))
-        return _all_tensors(c, found[-1])
+        return [_tensor_of(c, h) for h in found[-1]]
 
     made = branches_and_loops.branch(c, _truth(c, condition), lambda r: body(then, r), lambda r: body(other, r))
-    return tuple(made)
+    lists = [isinstance(held, ListOfTensors) for held in found[0]]
+    return tuple([ListOfTensors.of(c, x) if is_list else x for x, is_list in zip(made, lists, strict=True)])
 
 
 @translates("While", "StatelessWhile")
@@ -130,7 +131,3 @@ def _tensor_of(c: Call, held: Held) -> Operand:
 def _truth(b: Builder, x: Operand) -> Operand:
     """Returns a condition, one number or bool, as a bool of rank 0."""
     return b.reshape(b.cast(x, bool_), ())
-
-
-def _all_tensors(c: Call, held: Sequence[Held]) -> list[Operand]:
-    return [_tensor_of(c, h) for h in held]
