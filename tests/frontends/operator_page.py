@@ -119,7 +119,6 @@ FORMATS: Final = (
         "mxnet.registry:TABLE",
         "operators",
         {
-            "_foreach, _while_loop, _cond": "control flow",
             "_contrib_quantize_v2, _contrib_dequantize, _contrib_quantized_*, _sg_mkldnn_*": "networks quantised for one library",
             "_contrib_MultiBoxDetection, _contrib_box_nms, _contrib_box_decode, _contrib_Proposal, _contrib_MultiProposal, "
             "ROIPooling": "the last steps of detectors: take the boxes and scores before them",
@@ -156,7 +155,7 @@ FORMATS: Final = (
         "operations",
         {
             "custom_call": "other calls of libraries than those of LAPACK for factors of real matrices",
-            "complex tanh, sqrt, power and other functions of complex numbers": "write them with `exp` and `log`",
+            "complex sqrt, complex tanh and other functions": "write them with the exponential and the logarithm",
             "rng, rng_bit_generator": "random bits; `jax.random` itself is arithmetic, and works",
             "all_reduce, all_gather and other collectives, infeed, outfeed": "one device computes a model",
         },

@@ -31,6 +31,7 @@ ALLOWED: Final = {
     "graph/passes/recognize_layer_norm.py:_NORMALIZED": "a pattern of calls",
     "graph/passes/quantized/fold_dequantization.py:_RULES": "the rules of one pass, each for one operator",
     "graph/composites/sampling.py:NEAREST": "the operator that rounds in each mode of a composite",
+    "frontends/jax/text/complex_pairs.py:_PART_BY_PART": "names of StableHLO's operations, of which some are Weft's too",
     "graph/rewriting/known_ranges.py:_RULES": "the rules of one analysis, each for one operator",
 }
 

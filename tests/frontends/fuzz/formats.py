@@ -20,6 +20,7 @@ from tests.frontends.fuzz.files import Damage, Files, one, tree
 from tests.frontends.fuzz.json_values import damaged_json
 from tests.frontends.fuzz.messages import damaged_message
 from tests.frontends.fuzz.texts import damaged_text
+from tests.frontends.mxnet.saved import params
 from tests.frontends.onnx.mutations import damaged_model
 from tests.frontends.onnx.test_onnx_cases import cases
 from tests.frontends.tensorflow.test_operators import ARRAYS, unpacked
@@ -85,6 +86,12 @@ def _mxnet() -> list[Files]:
         files = (f"{path.stem}-symbol.json", f"{path.stem}-0000.params")
         with np.load(path) as held:
             made.append(tree(folder, files[0], files)._replace(shapes={"data": held["x"].shape}))
+    shapes = {"x": (20, 2, 3), "h": (2, 3), "a": (1,), "b": (2, 3)}
+    for path in sorted((folder.parent / "control_flow").glob("*.json")):
+        text, weights = path.read_bytes(), params({"w": np.ones((2, 3), np.float32)})
+        named = {n: s for n, s in shapes.items() if f'"name": "{n}"'.encode() in text}
+        parts = {path.name: text, f"{path.name.removesuffix('-symbol.json')}-0000.params": weights}
+        made += [Files(path.name, parts, named)] * 2
     return made
 
 

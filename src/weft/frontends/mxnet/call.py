@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Protocol
 
-from weft.frontends.mxnet.symbol import Node
+from weft.frontends.mxnet.symbol import Node, Symbol
 from weft.graph.builder import Builder, Operand, PartialEvaluator
 from weft.support.dtypes import SCALARS, DType
 
@@ -14,12 +14,21 @@ LONGEST: Final = 1000
 LARGEST: Final = 1 << 31
 
 
+class Program(Protocol):
+    """What imports the symbols inside of nodes."""
+
+    def run(self, symbol: Symbol, given: Sequence[Operand], b: Builder) -> list[Operand]:
+        """Returns the results of a symbol, of which *given* are the variables."""
+
+
 class Call(Builder):
     """A call of an operator: a translation asks it for inputs and attributes, and adds Weft operators through it."""
 
-    def __init__(self, evaluator: PartialEvaluator, node: Node, inputs: Sequence[Operand | None]) -> None:
+    def __init__(
+        self, evaluator: PartialEvaluator, node: Node, inputs: Sequence[Operand | None], program: Program
+    ) -> None:
         super().__init__(evaluator, node.source)
-        self.node, self.inputs = node, inputs
+        self.node, self.inputs, self.program = node, inputs, program
 
     def input(self, i: int = 0, rank: int | None = None) -> Operand:
         """Returns an input; raises `ModelError` where there is none, or it has not *rank* dimensions."""
@@ -100,6 +109,12 @@ class Call(Builder):
         given = range(rank) if found in (None, ()) else self.ints("axis")
         made = {self.axis_of(a, rank) for a in given}
         return tuple(sorted(set(range(rank)) - made if self.flag("exclude") else made))
+
+    def subgraph(self, k: int, given: Sequence[Operand], b: Builder) -> list[Operand]:
+        """Returns the results of symbol *k* inside of the node, whose operators *b* adds."""
+        if k >= len(self.node.subgraphs):
+            self.fail(f"it has {len(self.node.subgraphs)} subgraphs", "save the network again")
+        return self.program.run(self.node.subgraphs[k], given, b)
 
     def wrong(self, name: str, wanted: str) -> NoReturn:
         """Raises `ModelError` about the attribute *name*."""

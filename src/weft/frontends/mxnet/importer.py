@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,10 +13,10 @@ from weft.frontends.mxnet import ops
 from weft.frontends.mxnet.call import Call
 from weft.frontends.mxnet.params import read_params
 from weft.frontends.mxnet.registry import TABLE
-from weft.frontends.mxnet.symbol import AGAIN, VARIABLE, Entry, Node, read_symbol
+from weft.frontends.mxnet.symbol import AGAIN, VARIABLE, Entry, Node, Symbol, read_symbol
 from weft.frontends.unsupported import unsupported_operators
 from weft.graph import Array, Graph
-from weft.graph.builder import CompileTimeConstant, Operand, PartialEvaluator
+from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
 from weft.runtime.metadata import ModelMetadata
 from weft.support.dtypes import f32
 from weft.support.errors import ModelError
@@ -41,41 +42,48 @@ def from_mxnet(symbol: Path, params: Path, shapes: Shapes | None = None) -> Grap
 
     Raises `ModelError` naming the node, and `UnsupportedOperators` listing all operators that Weft does not have.
     """
-    nodes, heads = read_symbol(symbol)
-    used = _used(nodes, heads)
-    missing: dict[str, list[str]] = {}
-    for k in used:
-        if nodes[k].op not in TABLE and nodes[k].op != VARIABLE:
-            missing.setdefault(nodes[k].op, []).append(nodes[k].name)
+    found = read_symbol(symbol)
+    used = _used(found)
+    missing = _missing(found)
     if missing:
         raise unsupported_operators(dict(sorted(missing.items())), "build the network from other operators")
     graph = Graph("main")
     graph.metadata = ModelMetadata(producer_name="mxnet", graph_name=symbol.stem)
     evaluator, weights = PartialEvaluator(graph), read_params(params)
     made: dict[Entry, Operand] = {}
-    for k, x in _inputs([(k, nodes[k]) for k in used], weights, graph, shapes).items():
+    for k, x in _inputs([(k, found.nodes[k]) for k in used], weights, graph, shapes).items():
         made[k, 0] = x
-    for k in used:
-        if nodes[k].op != VARIABLE:
-            for n, y in enumerate(_translated(evaluator, nodes[k], made, graph)):
-                made[k, n] = y
+    _Importer(graph).translate(found, made, evaluator)
     names: set[str] = set()
-    for k, n in heads:
-        name = nodes[k].name if n == 0 else f"{nodes[k].name}_{n}"
+    for k, n in found.heads:
+        name = found.nodes[k].name if n == 0 else f"{found.nodes[k].name}_{n}"
         if name not in names:
             graph.output(evaluator.value(_read(made, (k, n), "results")), name)
         names.add(name)
     return graph
 
 
-def _used(nodes: list[Node], heads: list[Entry]) -> list[int]:
+def _missing(symbol: Symbol) -> dict[str, list[str]]:
+    """Returns the operators that Weft does not have, of symbols inside of nodes too, and the nodes that use them."""
+    missing: dict[str, list[str]] = {}
+    waiting = [symbol]
+    while waiting:
+        now = waiting.pop()
+        for node in [now.nodes[k] for k in _used(now)]:
+            waiting += node.subgraphs
+            if node.op not in TABLE and node.op != VARIABLE:
+                missing.setdefault(node.op, []).append(node.name)
+    return missing
+
+
+def _used(symbol: Symbol) -> list[int]:
     """Returns the nodes that the results are computed from, in their order."""
-    waiting, used = [k for k, _ in heads], set[int]()
+    waiting, used = [k for k, _ in symbol.heads], set[int]()
     while waiting:
         k = waiting.pop()
         if k not in used:
             used.add(k)
-            waiting += [i for i, _ in _inputs_of(nodes[k])]
+            waiting += [i for i, _ in _inputs_of(symbol.nodes[k])]
     return sorted(used)
 
 
@@ -108,14 +116,33 @@ def _declared(n: Node) -> Declared | None:
     return [int(p) if int(p) > 0 else None for p in parts]
 
 
-def _translated(
-    evaluator: PartialEvaluator, node: Node, made: dict[Entry, Operand], graph: Graph
-) -> tuple[Operand, ...]:
-    c = Call(evaluator, node, [_read(made, e, node.source) for e in _inputs_of(node)])
-    graph.is_extended |= TABLE.is_foreign(node.op)
-    with fitting(node.source, "attributes and inputs", AGAIN):
-        results = TABLE[node.op](c)
-    return results if isinstance(results, tuple) else (results,)
+class _Importer:
+    """The program that symbols inside of nodes are imported by."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    def translate(self, symbol: Symbol, made: dict[Entry, Operand], evaluator: PartialEvaluator) -> None:
+        """Adds the results of all nodes to those *made*, among which the variables are."""
+        for k in _used(symbol):
+            if symbol.nodes[k].op != VARIABLE:
+                for n, y in enumerate(self._translated(evaluator, symbol.nodes[k], made)):
+                    made[k, n] = y
+
+    def run(self, symbol: Symbol, given: Sequence[Operand], b: Builder) -> list[Operand]:
+        """Returns the results of a symbol inside of a node, of which *given* are the variables."""
+        if len(given) != len(symbol.variables):
+            b.fail(f"it gives {len(given)} values for {len(symbol.variables)} variables", AGAIN)
+        made: dict[Entry, Operand] = {(k, 0): x for k, x in zip(symbol.variables, given, strict=True)}
+        self.translate(symbol, made, b.evaluator)
+        return [_read(made, e, b.source) for e in symbol.heads]
+
+    def _translated(self, evaluator: PartialEvaluator, node: Node, made: dict[Entry, Operand]) -> tuple[Operand, ...]:
+        c = Call(evaluator, node, [_read(made, e, node.source) for e in _inputs_of(node)], self)
+        self.graph.is_extended |= TABLE.is_foreign(node.op)
+        with fitting(node.source, "attributes and inputs", AGAIN):
+            results = TABLE[node.op](c)
+        return results if isinstance(results, tuple) else (results,)
 
 
 def _read(made: dict[Entry, Operand], entry: Entry, source: str) -> Operand:

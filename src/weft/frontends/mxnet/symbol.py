@@ -29,6 +29,7 @@ class Node:
     name: str
     attributes: Mapping[str, str]
     inputs: Sequence[Entry]
+    subgraphs: Sequence[Symbol] = ()
 
     @property
     def source(self) -> str:
@@ -36,18 +37,34 @@ class Node:
         return f"{self.op} {self.name}"
 
 
-def read_symbol(path: Path) -> tuple[list[Node], list[Entry]]:
-    """Returns the nodes, each after those that it uses, and the results; raises `ModelError` for a damaged file."""
+@dataclass(frozen=True)
+class Symbol:
+    """Nodes, each after those that it uses, and the results. The variables of one inside of a node are its inputs, in order."""
+
+    nodes: Sequence[Node]
+    heads: Sequence[Entry]
+
+    @property
+    def variables(self) -> list[int]:
+        """The nodes that are variables."""
+        return [k for k, n in enumerate(self.nodes) if n.op == VARIABLE]
+
+
+def read_symbol(path: Path) -> Symbol:
+    """Returns the symbol in a file; raises `ModelError` for a damaged one."""
     try:
-        found: Any = json.loads(read_text(path, LONGEST, "give a symbol.json"))
-        nodes = [_node(n) for n in found["nodes"]]
-        heads = [(h[0], h[1]) for h in found["heads"]]
+        return _symbol(json.loads(read_text(path, LONGEST, "give a symbol.json")))
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise ModelError(f"{path} is damaged, or no symbol of MXNet", hint=AGAIN) from error
+
+
+def _symbol(found: Any) -> Symbol:
+    nodes = [_node(n) for n in found["nodes"]]
+    heads = [(h[0], h[1]) for h in found["heads"]]
     for k, node in enumerate([*nodes, Node("", "results", {}, heads)]):
         if not all(_is_count(i) and _is_count(n) and i < k for i, n in node.inputs):
             raise ModelError("its inputs are no nodes before it", where=node.source, hint=AGAIN)
-    return nodes, heads
+    return Symbol(nodes, heads)
 
 
 def _is_count(value: Any) -> bool:
@@ -57,4 +74,5 @@ def _is_count(value: Any) -> bool:
 def _node(found: Any) -> Node:
     given = found.get("attrs") or found.get("param") or found.get("attr") or {}
     attributes = {str(k): str(v) for k, v in given.items()}
-    return Node(str(found["op"]), str(found["name"]), attributes, [(i[0], i[1]) for i in found["inputs"]])
+    inputs, inside = [(i[0], i[1]) for i in found["inputs"]], [_symbol(s) for s in found.get("subgraphs") or ()]
+    return Node(str(found["op"]), str(found["name"]), attributes, inputs, inside)

@@ -24,27 +24,20 @@ from weft.support.errors import ModelError
 PARTS: Final = ("real", "imaginary")
 TAKEN_APART: Final = "stablehlo.complex taken_apart"
 JOINED: Final = "stablehlo.complex joined"
-_ALIAS: Final = "stablehlo.optimization_barrier"
+_RETURNING: Final = "stablehlo.optimization_barrier"
 """An operation that returns its operands."""
 
 _CARRYING: Final = frozenset(("call", "composite", "while", "if", "case", "return", "optimization_barrier", "tuple"))
 _PART_BY_PART: Final = frozenset(
     (
-        *("add", "subtract", "negate", "reshape", "dynamic_reshape", "transpose", "broadcast", "broadcast_in_dim"),
-        *(
-            "dynamic_broadcast_in_dim",
-            "slice",
-            "dynamic_slice",
-            "dynamic_update_slice",
-            "concatenate",
-            "reverse",
-            "pad",
-        ),
-        *("gather", "select", "constant"),
+        *("add", "subtract", "negate", "slice", "pad", "gather", "select", "constant", "reverse", "concatenate"),
+        *("reshape", "dynamic_reshape", "transpose", "broadcast", "broadcast_in_dim", "dynamic_broadcast_in_dim"),
+        *("dynamic_slice", "dynamic_update_slice"),
     )
 )
 _OF_SUMS: Final = frozenset(("reduce", "reduce_window", "scatter"))
 """Operations that are linear where their region is a sum, or, of a scatter, the update."""
+_ALIASES: Final = frozenset(("complex", "real", "imag"))
 _BILINEAR: Final = frozenset(("multiply", "dot_general", "convolution"))
 _COUNTS: Final = {"complex": 2, "real": 1, "imag": 1, "multiply": 2, "dot_general": 2, "convolution": 2}
 """Operands of operations that are not left to a translation."""
@@ -127,22 +120,22 @@ def _apart(o: Operation, known: set[str]) -> list[Operation]:
     if key in _COUNTS and (len(o.operands), len(o.results)) != (_COUNTS[key], 1):
         hint = "lower the function again"
         raise ModelError(f"it has {len(o.operands)} operands", where=f"{key} (line {o.line})", hint=hint)
-    is_complex = any(n in known for n in o.operands) or any(
-        _OPENS in t for t in [*o.result_types, _type_of_constant(o)]
-    )
-    if key in _CARRYING or not is_complex or not o.results:
+    if key in _CARRYING or not o.results or not _touches_complex(o, known):
         regions = [_region(o, r, known) for r in o.regions]
         return [_carrying(replace(o, regions=regions), known)]
-    if key == "complex":
-        return [_alias(o, o.operands, _names(o.results[0]))]
-    if key in PARTS or key == "imag":
-        return [_alias(o, [_names(o.operands[0])[key != "real"]], o.results)]
-    if key == "constant" or key in _PART_BY_PART or (key in _OF_SUMS and _is_sum(o)):
+    if key in _ALIASES:
+        return [_alias(o, key)]
+    if key in _PART_BY_PART or (key in _OF_SUMS and _is_sum(o)):
         return [_part(o, k, [k] * len(o.operands), known, _names(o.results[0])[k]) for k in (0, 1)]
     if key in _BILINEAR and all(n in known for n in o.operands):
         return _product(o, known)
-    carried = _carrying(o, known)
-    return [replace(carried, name=f"stablehlo.complex {key}")]
+    return [replace(_carrying(o, known), name=f"stablehlo.complex {key}")]
+
+
+def _touches_complex(o: Operation, known: set[str]) -> bool:
+    """Tells whether an operation has a complex operand or result."""
+    types = [*o.result_types, _type_of_constant(o)]
+    return any(n in known for n in o.operands) or any(_OPENS in t for t in types)
 
 
 def _region(o: Operation, r: Region, known: set[str]) -> Region:
@@ -176,8 +169,11 @@ def _each_twice(types: Sequence[str]) -> list[str]:
     return [_real(t) for t in types for _ in range(2 if _OPENS in t else 1)]
 
 
-def _alias(o: Operation, operands: Sequence[str], results: Sequence[str]) -> Operation:
-    return Operation(_ALIAS, o.line, list(results), list(operands), location=o.location)
+def _alias(o: Operation, key: str) -> Operation:
+    """Returns an operation that makes a pair of two values, or has one of a pair, as one that returns its operands."""
+    results = _names(o.results[0]) if key == "complex" else o.results
+    operands = o.operands if key == "complex" else [_names(o.operands[0])[key == "imag"]]
+    return Operation(_RETURNING, o.line, list(results), list(operands), location=o.location)
 
 
 def _part(o: Operation, k: int, parts: Sequence[int], known: set[str], result: str) -> Operation:
