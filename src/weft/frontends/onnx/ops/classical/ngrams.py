@@ -87,35 +87,45 @@ def _none(c: Call, rows: Operand, size: int) -> Operand:
 
 def _columns(c: Call, pool: Pool, rows: Operand, size: int) -> list[Operand]:
     """Returns the columns in which windows of *rows* are counted, *size* for those that are no n-gram of the pool."""
-    known, length = static_sizes(rows.shape[1:]), rows.shape[1]
+    known = static_sizes(rows.shape[1:])
     least, most = c.integer("min_gram_length", 1), max(map(len, pool.columns), default=0)
-    skipped = c.integer("max_skip_count", 0) if known is None else min(c.integer("max_skip_count", 0), known[0])
-    if known is None and skipped > _MOST_SKIPPED:
-        c.fail("the length of its sequences is symbolic", 'give it a number: shapes={"x": (1, 16)}')
+    skipped = _skipped(c, known)
     if not pool.tokens:
         return []
     number = {t: k for k, t in enumerate(pool.tokens)}
     grams = {tuple([number[t] for t in g]): column for g, column in pool.columns.items()}
     tokens = _find(c, rows, pool.tokens)
-    if known is None:  # windows that reach behind the end are no n-grams: there is no token
-        behind = (rows.shape[0], max(1, (most - 1) * (skipped + 1)))
-        tokens = concat(c, [tokens, c.add("full", shape=behind, value=len(pool.tokens), dtype=i64)], 1)
+    tokens = tokens if known else _extended(c, pool, tokens, (most - 1) * (skipped + 1))
     made: list[Operand] = []
     for step in range(1, skipped + 2):  # longer ones are in no row
         prefix, ids = tokens, dict[Gram, int]([((k,), k) for k in range(len(pool.tokens))])
         for n in range(1, most + 1):
-            width = length if known is None else as_expr(known[0] - (n - 1) * step, INDEX)
+            width = rows.shape[1] if known is None else as_expr(known[0] - (n - 1) * step, INDEX)
             if isinstance(width, Const) and width.value < 1:
                 break
             prefix = _part(c, prefix, 0, width)
             if n > 1:
                 prefix, ids = _longer(c, pool, grams, (prefix, ids), _part(c, tokens, (n - 1) * step, width))
             if n >= least and (n > 1 or step == 1):  # n-grams of one token have none between
-                table = np.full(len(ids) + 1, size, np.int64)
-                for gram, k in ids.items():
-                    table[k] = grams.get(gram, size)
+                table = np.asarray(
+                    [*[grams.get(gram, size) for gram in sorted(ids, key=ids.__getitem__)], size], np.int64
+                )
                 made.append(c.add("gather", CompileTimeConstant(table), prefix, axis=0))
     return made
+
+
+def _extended(c: Call, pool: Pool, tokens: Operand, count: int) -> Operand:
+    """Returns rows with *count* numbers of no token behind their ends: windows that reach there are no n-grams."""
+    none = c.add("full", shape=(tokens.shape[0], max(1, count)), value=len(pool.tokens), dtype=i64)
+    return concat(c, [tokens, none], 1)
+
+
+def _skipped(c: Call, known: Sequence[int] | None) -> int:
+    """Returns how many tokens there are between those of an n-gram at most, in sequences whose length is *known* or symbolic."""
+    skipped = c.integer("max_skip_count", 0)
+    if known is None and skipped > _MOST_SKIPPED:
+        c.fail("the length of its sequences is symbolic", 'give it a number: shapes={"x": (1, 16)}')
+    return skipped if known is None else min(skipped, known[0])
 
 
 def _longer(
