@@ -456,12 +456,15 @@ def _strings() -> dict[str, list[Sample]]:
     head = np.asarray([len(texts), 0, *np.cumsum([len(t) for t in texts])], np.int32).tobytes()
     pool, x = np.frombuffer(head + b"".join(texts), np.uint8), ints(2, 0, 1)
     any_character = np.asarray([5, 1, 2, 1, 3, 3, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10FFFF], np.int32)
+    tokens = np.asarray([len(any_character), *any_character], np.int32)
     return {
         "string_concat": [Sample([x, ints(1, 1, 2), pool])],
         "string_part_counts": [Sample([x, pool], {"delimiter": 0, "most": -1})],
         "string_split": [Sample([x, pool], {"delimiter": 0, "most": -1, "width": 2})],
         "string_case": [Sample([x, pool], {"upper": True})],
         "string_match": [Sample([x, any_character, pool])],
+        "string_token_counts": [Sample([x, tokens, pool], {"how": (1, 1, 0, -1, -1)})],
+        "string_tokens": [Sample([x, tokens, pool], {"how": (1, 1, 0, 1, 2), "width": 6})],
         "string_format": [Sample([ints(-3, 0, 12), pool])],
         "string_parse": [Sample([ints(2, 2), pool], {"dtype": f32}), Sample([ints(2, 1), pool], {"dtype": i64})],
     }

@@ -14,7 +14,7 @@ CAPS: Final = {
     "rt": 1390,
     "state": 340,
     "load": 500,
-    "hostops": 800,
+    "hostops": 910,
     "launch": 700,
     "system": 450,
     "measure": 150,

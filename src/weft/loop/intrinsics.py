@@ -85,5 +85,7 @@ HOST_OPERATORS: Final = _numbered(
         (), (5, 6)
     ),  # code of the type -> numbers, and the first element that is none, counted from 1
     fresh_seed=((), (0,)),  # -> the next of the process's seeds
+    # programs, their words, and six numbers that `native/hostops/string_table.h` names -> ids of tokens, or their number
+    string_tokens=_on_strings((4,), (12,)),
 )
 """By the name of the callee."""

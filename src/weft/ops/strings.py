@@ -20,6 +20,9 @@ from weft.te import Tensor, extern, whole
 STRINGS: Final = "weft.strings"
 """The feature of a runtime that has these operators."""
 
+TOKENS: Final = "weft.tokens"
+"""The feature of one that makes tokens of strings, too."""
+
 NUMBERS: Final = (f32, f64, i64, u64)
 """The types of numbers that are written and read as strings."""
 
@@ -113,6 +116,32 @@ def string_match(x: Tensor, program: Tensor, pool: Tensor) -> Tensor:
     size = program.shape[0]
     made: list[tuple[Sequence[Expr], DType]] = [(x.shape, bool_)]
     return _on_host("string_match", x, pool, made, lambda others, outs: [*others, size, *outs], [program])[0]
+
+
+@operator("string_token_counts", on_host=TOKENS)
+def string_token_counts(x: Tensor, programs: Tensor, pool: Tensor, *, how: tuple[int, ...]) -> Tensor:
+    """The number of tokens that `string_tokens` has of each string."""
+    return _tokens(x, programs, pool, how, None)
+
+
+@operator("string_tokens", on_host=TOKENS)
+def string_tokens(x: Tensor, programs: Tensor, pool: Tensor, *, how: tuple[int, ...], width: ExprLike) -> Tensor:
+    """The tokens of each string, *width* of them along a new last dimension.
+
+    Each of the *programs*, regular expressions behind the numbers of their words, separates what those before it left; or one
+    finds the tokens. *how* says which, and the least characters of a token, and the ids of what stands behind the last in a
+    row, and before the first and behind the last token where these are not -1.
+    """
+    return _tokens(x, programs, pool, how, as_expr(width, INDEX))
+
+
+def _tokens(x: Tensor, programs: Tensor, pool: Tensor, how: tuple[int, ...], width: Expr | None) -> Tensor:
+    _check("string_tokens", "its input", x, i64)
+    _check("string_tokens", "its programs", programs, i32)
+    shape = x.shape if width is None else (*x.shape, width)
+    numbers = [programs.shape[0], *[as_expr(n, INDEX) for n in (*how, -1 if width is None else width)]]
+    made: list[tuple[Sequence[Expr], DType]] = [(shape, i64)]
+    return _on_host("string_tokens", x, pool, made, lambda others, outs: [*others, *numbers, *outs], [programs])[0]
 
 
 @operator("string_format", on_host=STRINGS, reads_bits=True)

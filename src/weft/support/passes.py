@@ -172,7 +172,9 @@ class PassManager(Generic[T, C]):
             made = p.call(ir, context, switches)
             if verify and made is not ir:
                 self.language.verify(made)
-        except (MemoryError, *self.refusals):  # no fault of the pass: there is too little memory
+        except MemoryError:  # no fault of the pass's
+            raise
+        except self.refusals:
             raise
         except Exception as error:
             raise self._crash(p, ir, context, switches, error) from error

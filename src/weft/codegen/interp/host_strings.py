@@ -95,12 +95,18 @@ def _match(s: Strings, element: Any, k: int, program: Place, words: int, to: Pla
 
 
 def _matches(program: list[int], text: str) -> bool:
-    """Answers whether a program of `frontends.onnx.ops.text.regex` matches the whole *text*, by trying one way after another."""
+    """Answers whether a program of `frontends.onnx.ops.text.regular_expressions` matches the whole *text*."""
+    return _longest(program, text, 0) == len(text)
+
+
+def _longest(program: list[int], text: str, begin: int) -> int:
+    """Returns the end of the longest match that begins at *begin*, -1 for none, by trying one way after another."""
     count = program[0]
     code = [tuple(program[2 + 3 * k : 5 + 3 * k]) for k in range(count)]
     ranges = program[2 + 3 * count :]
     seen: set[tuple[int, int]] = set()
-    open_ = [(0, 0)]
+    open_ = [(0, begin)]
+    found = -1
     while open_:
         state = open_.pop()
         if state in seen:
@@ -108,8 +114,8 @@ def _matches(program: list[int], text: str) -> bool:
         seen.add(state)
         at, i = state
         operation, a, b = code[at]
-        if operation == _MATCH and i == len(text):
-            return True
+        if operation == _MATCH:
+            found = max(found, i)
         if operation in (_JUMP, _SPLIT):
             open_ += [(a, i)] + ([(b, i)] if operation == _SPLIT else [])
         in_set = operation == _SET and i < len(text)
@@ -117,7 +123,37 @@ def _matches(program: list[int], text: str) -> bool:
             open_.append((at + 1, i + 1))
         if operation == _ASSERT and _holds(a, text, i):
             open_.append((at + 1, i))
-    return False
+    return found
+
+
+def _tokens(s: Strings, element: Any, k: int, programs: Place, words: int, *rest: Any) -> None:
+    finds, least, pad, first, last, width, to = rest
+    held, given = [int(w) for w in programs[0][programs[1] : programs[1] + words]], list[list[int]]()
+    while held:
+        given.append(held[1 : 1 + held[0]])
+        held = held[1 + held[0] :]
+    texts = [s.known[element]]
+    for program in given:
+        texts = [t for text in texts for t in _pieces(program, text, finds=bool(finds)) if len(t) >= least]
+    made = [*[first] * (first >= 0), *[s.id(t) for t in texts], *[last] * (first >= 0)]
+    if width < 0:
+        _put(to, k, len(made))
+    for j in range(width):
+        _put(to, k * width + j, made[j] if j < len(made) else pad)
+
+
+def _pieces(program: list[int], text: str, *, finds: bool) -> list[str]:
+    """Returns what matches, or what stands between matches."""
+    at = begin = 0
+    made = []
+    while at <= len(text):
+        end = _longest(program, text, at)
+        if end < 0:
+            at += 1
+            continue
+        made.append(text[at:end] if finds else text[begin:at])
+        begin = at = max(end, at + 1)
+    return made if finds or begin > len(text) else [*made, text[begin:]]
 
 
 def _holds(kind: int, text: str, i: int) -> bool:
@@ -157,4 +193,5 @@ _BODIES: Final[dict[str, Callable[..., None]]] = {
     "string_match": _match,
     "string_format": _format,
     "string_parse": _parse,
+    "string_tokens": _tokens,
 }

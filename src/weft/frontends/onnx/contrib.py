@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from weft.frontends.onnx.call import Call, Results
+from weft.frontends.onnx.call import Call, HeldResults
 from weft.frontends.onnx.model_node import DAMAGED
-from weft.frontends.onnx.registry import Translation, translates
+from weft.frontends.onnx.registry import HeldTranslation, translates
 
 MICROSOFT: Final = "com.microsoft"
 
@@ -36,23 +36,24 @@ def contrib(
     without: Mapping[int, str] | None = None,
     limits: str = "",
     domain: str = MICROSOFT,
-) -> Callable[[Translation], Translation]:
+    holds: bool = False,
+) -> Callable[[HeldTranslation], HeldTranslation]:
     """Enters the decorated function as the translation of ONNX Runtime's operator *name*.
 
     A node has at least and at most so many *inputs* (any number for None). It may have *attributes* of the types given, must
     have those *needed*, and may have those in *only* with no other value than their default there. Inputs in *without*, by
-    index and name, are refused.
+    index and name, are refused. With *holds* it takes, or makes, strings, sequences and optional values.
     """
     types = {**(attributes or {}), **{k: type(v) for k, v in (only or {}).items()}}
 
-    def enter(translate: Translation) -> Translation:
-        def checked(c: Call) -> Results:
+    def enter(translate: HeldTranslation) -> HeldTranslation:
+        def checked(c: Call) -> HeldResults:
             _check_inputs(c, inputs, without or {})
             _check_attributes(c, types, needed, only or {})
             return translate(c)
 
         checked.__module__ = translate.__module__  # the family that the table of operators lists it in
-        translates(name, limits=limits, domain=domain)(checked)
+        translates(name, limits=limits, domain=domain, holds=holds)(checked)
         return translate
 
     return enter

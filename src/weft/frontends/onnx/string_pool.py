@@ -25,6 +25,7 @@ TEXT_ATTRIBUTES: Final = frozenset(
         "default_string",
         "delimiter",
         "keys_strings",
+        "pad_value",
         "pool_strings",
         "stopwords",
         "string_vocabulary",
@@ -34,6 +35,9 @@ TEXT_ATTRIBUTES: Final = frozenset(
     }
 )
 """The attributes whose strings are elements of tensors, or compared with them; others are names of modes."""
+
+MARKS: Final = ("\x02", "\x03")
+"""What `Tokenizer` begins and ends rows with."""
 
 _VALUES: Final = ("value_string", "value_strings")
 """The attributes that are tensors of strings even where they are empty; others are as good as absent then."""
@@ -110,6 +114,7 @@ def _strings(model: ModelProto) -> Iterator[str]:
     while graphs:
         graph = graphs.pop()
         yield from _of_tensors(graph.initializer if isinstance(graph, GraphProto) else ())
+        yield from MARKS if any(node.op_type == "Tokenizer" for node in graph.node) else ()
         for a in [a for node in graph.node for a in node.attribute]:
             graphs += [a.g] if a.type == AttributeProto.GRAPH else a.graphs
             yield from _of_attribute(a, is_renamed=bool(model.functions))

@@ -35,6 +35,7 @@ _TITLES: Final = {
     "random_operators": "Random numbers",
     "reduction": "Reductions",
     "string_operators": "Strings",
+    "tokenizer": "ONNX Runtime's: tokens of strings",
     "resize": "Resampling",
     "movement": "Shapes and movement",
     "packed_weights": "ONNX Runtime's: products with packed weights",

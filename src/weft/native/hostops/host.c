@@ -41,6 +41,8 @@ int32_t weft_host(weft_ctx *ctx, int32_t operator, const int64_t *args) {
     case WEFT_STRING_MATCH: return weft_string_match(s, ids, count, POINTER(const int32_t, 4), args[5], POINTER(uint8_t, 6));
     case WEFT_STRING_FORMAT: return weft_string_format(s, ids, count, args[4], POINTER(int64_t, 5));
     case WEFT_STRING_PARSE: return weft_string_parse(s, ids, count, args[4], POINTER(void, 5), POINTER(int64_t, 6));
+    case WEFT_STRING_TOKENS:
+      return weft_string_tokens(s, ids, count, POINTER(const int32_t, 4), args[5], args + 6, POINTER(int64_t, 12));
     default: return WEFT_FAILED_ASSERT;
   }
 }

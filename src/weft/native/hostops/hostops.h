@@ -13,7 +13,8 @@ enum weft_host_operator { /* all begin with (pool, its bytes, elements, their nu
   WEFT_STRING_CASE,
   WEFT_STRING_MATCH,
   WEFT_STRING_FORMAT,
-  WEFT_STRING_PARSE /* then WEFT_FRESH_SEED, of weft_abi.h */
+  WEFT_STRING_PARSE, /* then WEFT_FRESH_SEED, of weft_abi.h */
+  WEFT_STRING_TOKENS = WEFT_FRESH_SEED + 1
 };
 
 #endif

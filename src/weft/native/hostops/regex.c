@@ -1,6 +1,6 @@
-/* Regular expressions that match whole strings, in time linear in their length: all ways through the program are followed at once
+/* Regular expressions, in time linear in the length of what they match: all ways through the program are followed at once
  * (K. Thompson, Regular Expression Search Algorithm, CACM 11(6), 1968). */
-#include "string_table.h"
+#include "regex.h"
 
 #ifndef WEFT_FREESTANDING
 
@@ -12,30 +12,20 @@
 enum { MATCH, JUMP /* to a */, SPLIT /* to a, and to b */, SET /* one code point of the ranges from a on, b of them */, ASSERT /* a */ };
 enum { BEGIN, END, WORD_BOUNDARY, NO_WORD_BOUNDARY, LINE_BEGIN, LINE_END };
 
-typedef struct threads { /* a sparse set of places in the program */
-  int32_t *list, *where, count;
-} threads;
-
-typedef struct matcher {
-  const int32_t *code, *ranges;
-  int32_t length, range_count;
-  int32_t *stack;
-} matcher;
-
 static int is_word(uint32_t c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= 'a' && c <= 'z');
 }
 
-static int has(const threads *t, int32_t place) { return t->where[place] < t->count && t->list[t->where[place]] == place; }
+static int has(const weft_places *t, int32_t place) { return t->where[place] < t->count && t->list[t->where[place]] == place; }
 
-static void add(threads *t, int32_t place) {
+static void add(weft_places *t, int32_t place) {
   if (has(t, place)) return;
   t->where[place] = t->count;
   t->list[t->count++] = place;
 }
 
 /* Adds a place, and all that it leads to without reading; `before` and `after` are the code points beside, or -1. */
-static void follow(const matcher *m, threads *t, int32_t place, int64_t before, int64_t after) {
+static void follow(const weft_regex *m, weft_places *t, int32_t place, int64_t before, int64_t after) {
   int32_t open = 0;
   m->stack[open++] = place;
   while (open > 0) {
@@ -55,7 +45,7 @@ static void follow(const matcher *m, threads *t, int32_t place, int64_t before, 
   }
 }
 
-static int is_in(const matcher *m, int32_t first, int32_t count, uint32_t c) {
+static int is_in(const weft_regex *m, int32_t first, int32_t count, uint32_t c) {
   const int32_t *r = m->ranges;
   int32_t low = first, high = first + count;
   if (first < 0 || count < 0 || count > m->range_count - first) return 0;
@@ -68,46 +58,60 @@ static int is_in(const matcher *m, int32_t first, int32_t count, uint32_t c) {
   return 0;
 }
 
-static int matches(const matcher *m, const weft_text *text, threads *now, threads *then) {
-  const char *at = text->data, *end = text->data + text->bytes, *next = at, *behind;
-  int64_t before = -1, c = at < end ? (int64_t)weft_utf8_read(at, end, &next) : -1;
+/* The code point that ends at `at`, or -1 at the beginning. */
+static int64_t point_before(const char *begin, const char *at, const char *end) {
+  const char *from = at, *next;
+  while (from > begin && at - from < 4 && ((uint8_t)*--from & 0xc0) == 0x80) continue;
+  return at == begin ? -1 : (int64_t)weft_utf8_read(from, end, &next);
+}
+
+const char *weft_regex_longest(weft_regex *m, const char *begin, const char *end, const char *at) {
+  const char *next = at, *behind, *found = NULL;
+  weft_places *now = &m->now, *then = &m->then;
+  int64_t before = point_before(begin, at, end), c = at < end ? (int64_t)weft_utf8_read(at, end, &next) : -1;
   now->count = 0;
   follow(m, now, 0, before, c);
-  while (c >= 0 && now->count > 0) {
+  while (now->count > 0) {
     int64_t after = next < end ? (int64_t)weft_utf8_read(next, end, &behind) : -1;
-    threads *swapped = now;
+    weft_places *swapped = now;
     then->count = 0;
     for (int32_t i = 0; i < now->count; i++) {
-      const int32_t *at_place = m->code + 3 * now->list[i];
-      if (at_place[0] == SET && is_in(m, at_place[1], at_place[2], (uint32_t)c)) follow(m, then, now->list[i] + 1, c, after);
+      const int32_t *step = m->code + 3 * now->list[i];
+      if (step[0] == MATCH) found = at;
+      if (c >= 0 && step[0] == SET && is_in(m, step[1], step[2], (uint32_t)c)) follow(m, then, now->list[i] + 1, c, after);
     }
     now = then, then = swapped;
-    before = c, c = after;
+    before = c, c = after, at = next;
     if (next < end) next = behind;
   }
-  for (int32_t i = 0; c < 0 && i < now->count; i++)
-    if (m->code[3 * now->list[i]] == MATCH) return 1;
-  return 0;
+  return found;
+}
+
+int32_t weft_regex_open(weft_regex *m, const int32_t *program, int64_t words) {
+  int64_t n = words < 2 ? 0 : program[0], ranges = words < 2 ? 0 : program[1];
+  if (n < 1 || ranges < 0 || 2 + 3 * n + 2 * ranges > words) return WEFT_FAILED_ASSERT;
+  m->memory = (int32_t *)weft_alloc((4 + 3) * n * (int64_t)sizeof *m->memory + 64);
+  if (m->memory == NULL) return WEFT_NO_MEMORY;
+  for (int64_t i = 0; i < 7 * n; i++) m->memory[i] = 0;
+  m->code = program + 2;
+  m->ranges = program + 2 + 3 * n;
+  m->length = (int32_t)n;
+  m->range_count = (int32_t)ranges;
+  m->now.list = m->memory, m->now.where = m->memory + n, m->now.count = 0;
+  m->then.list = m->memory + 2 * n, m->then.where = m->memory + 3 * n, m->then.count = 0;
+  m->stack = m->memory + 4 * n; /* each place that is added leaves two more at most, and one is there to begin with */
+  return WEFT_OK;
 }
 
 int32_t weft_string_match(weft_strings *s, const int64_t *ids, int64_t count, const int32_t *program, int64_t words, uint8_t *out) {
-  matcher m;
-  threads now, then;
-  int32_t *memory;
-  int64_t n = words < 2 ? 0 : program[0], ranges = words < 2 ? 0 : program[1];
-  if (n < 1 || ranges < 0 || 2 + 3 * n + 2 * ranges > words) return WEFT_FAILED_ASSERT;
-  memory = (int32_t *)weft_alloc((4 + 3) * n * (int64_t)sizeof *memory + 64);
-  if (memory == NULL) return WEFT_NO_MEMORY;
-  for (int64_t i = 0; i < 7 * n; i++) memory[i] = 0;
-  m.code = program + 2;
-  m.ranges = program + 2 + 3 * n;
-  m.length = (int32_t)n;
-  m.range_count = (int32_t)ranges;
-  now.list = memory, now.where = memory + n, now.count = 0;
-  then.list = memory + 2 * n, then.where = memory + 3 * n, then.count = 0;
-  m.stack = memory + 4 * n; /* each place that is added leaves two more at most, and one is there to begin with */
-  for (int64_t i = 0; i < count; i++) out[i] = (uint8_t)matches(&m, weft_string_at(s, ids[i]), &now, &then);
-  weft_free(memory);
+  weft_regex m;
+  int32_t status = weft_regex_open(&m, program, words);
+  if (status != WEFT_OK) return status;
+  for (int64_t i = 0; i < count; i++) {
+    const weft_text *t = weft_string_at(s, ids[i]);
+    out[i] = (uint8_t)(weft_regex_longest(&m, t->data, t->data + t->bytes, t->data) == t->data + t->bytes);
+  }
+  weft_free(m.memory);
   return WEFT_OK;
 }
 

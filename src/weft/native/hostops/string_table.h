@@ -52,6 +52,11 @@ int32_t weft_string_split(weft_strings *s, const int64_t *ids, int64_t count, in
                           int64_t *out);
 int32_t weft_string_case(weft_strings *s, const int64_t *ids, int64_t count, int64_t upper, int64_t *out);
 int32_t weft_string_match(weft_strings *s, const int64_t *ids, int64_t count, const int32_t *program, int64_t words, uint8_t *out);
+/* Tokens by programs one after another, each behind its number of words. How: 1 where the program finds tokens, 0 where they separate
+ * them; the least characters of a token; the ids of what fills rows, of what begins and of what ends each (-1: nothing); the width
+ * of a row, where it is -1 the number of tokens is written instead. */
+int32_t weft_string_tokens(weft_strings *s, const int64_t *ids, int64_t count, const int32_t *programs, int64_t words,
+                           const int64_t *how, int64_t *out);
 int32_t weft_string_format(weft_strings *s, const void *numbers, int64_t count, int64_t dtype, int64_t *out);
 int32_t weft_string_parse(weft_strings *s, const int64_t *ids, int64_t count, int64_t dtype, void *out, int64_t *bad);
 

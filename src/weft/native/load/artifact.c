@@ -111,7 +111,7 @@ static int32_t check_features(const weft_model *m, weft_error *error) {
     if (m->on_device && weft_same(weft_feature_at(m, i), DEVICE)) continue;
     if (weft_same(weft_feature_at(m, i), "weft.random")) continue; /* likewise */
 #ifndef WEFT_FREESTANDING
-    if (weft_same(weft_feature_at(m, i), "weft.strings")) continue; /* likewise */
+    if (weft_same(weft_feature_at(m, i), "weft.strings") || weft_same(weft_feature_at(m, i), "weft.tokens")) continue;
 #endif
     if (weft_processor_has(&processor, weft_feature_at(m, i))) continue;
     if (status == WEFT_OK) status = weft_fail(error, WEFT_OTHER_MACHINE, "this processor lacks", NULL, NULL);

@@ -241,9 +241,15 @@ def test_counts_of_ngrams(mode: str, least: int, most: int, skips: int) -> None:
     check_like_runtime(ngrams((2, 8), mode, least, most, skips), feeds)
 
 
-def test_sequences_of_tokens_have_a_known_length() -> None:
+def test_sequences_of_tokens_of_any_length() -> None:
+    model = weft.compile(ngrams(("rows", "length"), "TF", 1, 3, 2))
+    tokens = np.array([[5, 3, 5, 2, 7, 2, 1, 3], [2, 2, 5, 5, 1, 1, 9, 2]], np.int64)
+    for length in (1, 2, 5, 8):
+        feeds = {"x": tokens[:, :length].copy()}
+        fixed = weft.compile(ngrams((2, length), "TF", 1, 3, 2))
+        np.testing.assert_array_equal(model(**feeds), fixed(**feeds))
     with pytest.raises(ModelError, match="TfIdfVectorizer /y: the length of its sequences is symbolic"):
-        from_onnx(ngrams((1, "length"), "TF", 1, 1, 0))
+        from_onnx(ngrams((1, "length"), "TF", 1, 1, 65))
 
 
 @pytest.mark.parametrize("columns", [[0, 3, 1, 4, 2, 6, -1], [0, 3, 1, 4, 2, 6, 1 << 40]])

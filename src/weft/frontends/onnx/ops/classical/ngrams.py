@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import CompileTimeConstant, static_sizes
 from weft.graph.composites.sequences import concat
+from weft.ir import INDEX, Const, Expr, as_expr
 from weft.support.dtypes import f32, i64
 
 Gram: TypeAlias = tuple[int, ...]
@@ -33,7 +34,11 @@ class Pool:
         return len(self.tokens) + 1
 
 
-@translates("TfIdfVectorizer", limits="sequences of symbolic length")
+_MOST_SKIPPED: Final = 64
+"""Tokens between those of an n-gram in sequences of symbolic length; in others there are at most as many as they have."""
+
+
+@translates("TfIdfVectorizer", limits="more than 64 tokens between those of an n-gram, in sequences of symbolic length")
 def tfidf_vectorizer(c: Call) -> Results:
     """How often each n-gram of a pool is in each row, times a weight: a trie whose levels are sorted vectors of keys."""
     x, mode = c.input(0), c.text("mode", "TF")
@@ -83,29 +88,44 @@ def _none(c: Call, rows: Operand, size: int) -> Operand:
 def _columns(c: Call, pool: Pool, rows: Operand, size: int) -> list[Operand]:
     """Returns the columns in which windows of *rows* are counted, *size* for those that are no n-gram of the pool."""
     known = static_sizes(rows.shape[1:])
-    if known is None:
-        c.fail("the length of its sequences is symbolic", 'give it a number: shapes={"x": (1, 16)}')
-    least, most = c.integer("min_gram_length", 1), c.integer("max_gram_length", 1)
+    least, most = c.integer("min_gram_length", 1), max(map(len, pool.columns), default=0)
+    skipped = _skipped(c, known)
     if not pool.tokens:
         return []
     number = {t: k for k, t in enumerate(pool.tokens)}
     grams = {tuple([number[t] for t in g]): column for g, column in pool.columns.items()}
     tokens = _find(c, rows, pool.tokens)
+    tokens = tokens if known else _extended(c, pool, tokens, (most - 1) * (skipped + 1))
     made: list[Operand] = []
-    for step in range(1, min(c.integer("max_skip_count", 0), known[0]) + 2):  # longer ones are in no row
+    for step in range(1, skipped + 2):  # longer ones are in no row
         prefix, ids = tokens, dict[Gram, int]([((k,), k) for k in range(len(pool.tokens))])
         for n in range(1, most + 1):
-            width = known[0] - (n - 1) * step
-            if width < 1:
+            width = rows.shape[1] if known is None else as_expr(known[0] - (n - 1) * step, INDEX)
+            if isinstance(width, Const) and width.value < 1:
                 break
+            prefix = _part(c, prefix, 0, width)
             if n > 1:
                 prefix, ids = _longer(c, pool, grams, (prefix, ids), _part(c, tokens, (n - 1) * step, width))
             if n >= least and (n > 1 or step == 1):  # n-grams of one token have none between
-                table = np.full(len(ids) + 1, size, np.int64)
-                for gram, k in ids.items():
-                    table[k] = grams.get(gram, size)
+                table = np.asarray(
+                    [*[grams.get(gram, size) for gram in sorted(ids, key=ids.__getitem__)], size], np.int64
+                )
                 made.append(c.add("gather", CompileTimeConstant(table), prefix, axis=0))
     return made
+
+
+def _extended(c: Call, pool: Pool, tokens: Operand, count: int) -> Operand:
+    """Returns rows with *count* numbers of no token behind their ends: windows that reach there are no n-grams."""
+    none = c.add("full", shape=(tokens.shape[0], max(1, count)), value=len(pool.tokens), dtype=i64)
+    return concat(c, [tokens, none], 1)
+
+
+def _skipped(c: Call, known: Sequence[int] | None) -> int:
+    """Returns how many tokens there are between those of an n-gram at most, in sequences whose length is *known* or symbolic."""
+    skipped = c.integer("max_skip_count", 0)
+    if known is None and skipped > _MOST_SKIPPED:
+        c.fail("the length of its sequences is symbolic", 'give it a number: shapes={"x": (1, 16)}')
+    return skipped if known is None else min(skipped, known[0])
 
 
 def _longer(
@@ -118,8 +138,7 @@ def _longer(
     if not keys:  # no n-gram is that long: nothing is found
         none = c.add("mul", token, c.scalar(0, i64))
         return none, {}
-    start = _part(c, prefix, 0, int(getattr(token.shape[1], "value", 0)))
-    key = c.add("add", c.add("mul", start, c.scalar(pool.radix, i64)), token)
+    key = c.add("add", c.add("mul", prefix, c.scalar(pool.radix, i64)), token)
     order = sorted(keys, key=lambda g: keys[g])
     return _find(c, key, [keys[g] for g in order]), {g: k for k, g in enumerate(order)}
 
@@ -128,8 +147,8 @@ def _find(c: Call, x: Operand, keys: Sequence[int]) -> Operand:
     return c.add("find_sorted", x, CompileTimeConstant(np.asarray(keys, np.int64)))
 
 
-def _part(c: Call, x: Operand, begin: int, width: int) -> Operand:
-    return c.add("slice", x, starts=(begin,), ends=(begin + width,), axes=(1,), steps=(1,))
+def _part(c: Call, x: Operand, begin: int, width: Expr) -> Operand:
+    return c.add("slice", x, starts=(begin,), ends=(width + begin,), axes=(1,), steps=(1,), inside=True)
 
 
 def _weighted(c: Call, counts: Operand, mode: str, size: int) -> Operand:
