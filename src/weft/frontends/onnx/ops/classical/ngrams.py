@@ -100,18 +100,27 @@ def _columns(c: Call, pool: Pool, rows: Operand, size: int) -> list[Operand]:
     for step in range(1, skipped + 2):  # longer ones are in no row
         prefix, ids = tokens, dict[Gram, int]([((k,), k) for k in range(len(pool.tokens))])
         for n in range(1, most + 1):
-            width = rows.shape[1] if known is None else as_expr(known[0] - (n - 1) * step, INDEX)
+            width = _windows(rows, known, (n - 1) * step)
             if isinstance(width, Const) and width.value < 1:
                 break
             prefix = _part(c, prefix, 0, width)
             if n > 1:
                 prefix, ids = _longer(c, pool, grams, (prefix, ids), _part(c, tokens, (n - 1) * step, width))
             if n >= least and (n > 1 or step == 1):  # n-grams of one token have none between
-                table = np.asarray(
-                    [*[grams.get(gram, size) for gram in sorted(ids, key=ids.__getitem__)], size], np.int64
-                )
-                made.append(c.add("gather", CompileTimeConstant(table), prefix, axis=0))
+                made.append(_counted(c, grams, (prefix, ids), size))
     return made
+
+
+def _windows(rows: Operand, known: Sequence[int] | None, reach: int) -> Expr:
+    """Returns how many windows are counted, of tokens up to *reach* behind their first."""
+    return rows.shape[1] if known is None else as_expr(known[0] - reach, INDEX)
+
+
+def _counted(c: Call, grams: Mapping[Gram, int], found: tuple[Operand, Mapping[Gram, int]], size: int) -> Operand:
+    """Returns the columns of the n-grams whose numbers are *found*, *size* for those that are none."""
+    prefix, ids = found
+    columns = [*[grams.get(gram, size) for gram in sorted(ids, key=ids.__getitem__)], size]
+    return c.add("gather", CompileTimeConstant(np.asarray(columns, np.int64)), prefix, axis=0)
 
 
 def _extended(c: Call, pool: Pool, tokens: Operand, count: int) -> Operand:
