@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from tests.lower.threaded import without_barrier
-from tests.schedule.fuzz.grid_checking import OnOpenCL, check_run, grid_case
+from tests.schedule.fuzz.grid_checking import OnDevice, check_run, grid_case
 
 CAMPAIGN = 1
 
@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> None:
             continue
         whole = given.without_barrier is None
         kept = c if whole else replace(c, flat=without_barrier(c.flat, given.without_barrier))
-        on = OnOpenCL([kept])
+        on = OnDevice([kept])
         with suppress(*([] if whole else [AssertionError])):
             check_run(kept, on.launch_of(0))
         on.device.close()

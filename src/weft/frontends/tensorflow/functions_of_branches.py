@@ -70,6 +70,10 @@ class _Branches:
         """Returns the nodes of one side, in which arguments, whose tensors are added to *given*, stand for those outside."""
         made: Nodes = {}
         outside: dict[str, int] = {}
+
+        def is_inside(name: str, node: NodeDef) -> bool:
+            return node.op == "Const" or self.conditions.get(name, ALWAYS).get(predicate) == side
+
         stack = [(tensor, True) for tensor in ends]
         while stack:
             tensor, is_read = stack.pop()
@@ -78,7 +82,7 @@ class _Branches:
             if node is not None and self._predicate(node) == predicate:
                 passed = argument(given.setdefault(node.inputs[0], len(given)))
                 made[name] = MadeNode(name, "IdentityN", [passed, passed])
-            elif node is not None and (node.op == "Const" or self.conditions.get(name, ALWAYS).get(predicate) == side):
+            elif node is not None and is_inside(name, node):
                 if name not in made:
                     made[name] = node
                     stack += [(i, True) for i in node.inputs] + [(c, False) for c in node.controls]

@@ -7,7 +7,7 @@ body is made of Switch(s, p):1, y = Exit(Switch(s, p):0); constants come by Ente
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from weft.frontends.tensorflow.file.graph_def import MadeNode, NodeDef
@@ -95,22 +95,33 @@ class _Loops:
 
 def _frames(nodes: Nodes) -> Iterator[_Frame]:
     """Yields the frames among *nodes* that have the shape of a loop."""
-    entering: dict[str, list[NodeDef]] = {}
-    for n in nodes.values():
-        if kind(n) == "Enter" and len(n.inputs) == 1:
-            entering.setdefault(str(n.attributes.get("frame_name")), []).append(n)
     joined = {s.enter.name: s for s in _joined(nodes)}
     switches = _readers(nodes, "Switch", [s.merge.name for s in joined.values()])
     exits = _readers(nodes, "Exit", [s.name for read in switches.values() for s in read])
-    for name, enters in entering.items():
+    for name, enters in _entering(nodes).items():
         states = [joined[e.name] for e in enters if e.name in joined]
         read = {s.merge.name: switches[s.merge.name] for s in states}
-        conditions = {node_of(s.inputs[1]) for found in read.values() for s in found if len(s.inputs) == 2}
-        (told,) = conditions if len(conditions) == 1 else ("",)
-        if told in nodes and nodes[told].op == "LoopCond" and len(nodes[told].inputs) == 1:
+        condition = _condition(nodes, read.values())
+        if condition is not None:
             constants = [e for e in enters if e.name not in joined]
             left = {merge: [e for s in found for e in exits[s.name]] for merge, found in read.items()}
-            yield _Frame(name, states, constants, nodes[told].inputs[0], read, left)
+            yield _Frame(name, states, constants, condition, read, left)
+
+
+def _entering(nodes: Nodes) -> dict[str, list[NodeDef]]:
+    """Returns the nodes that enter each frame, by its name."""
+    found: dict[str, list[NodeDef]] = {}
+    for n in nodes.values():
+        if kind(n) == "Enter" and len(n.inputs) == 1:
+            found.setdefault(str(n.attributes.get("frame_name")), []).append(n)
+    return found
+
+
+def _condition(nodes: Nodes, switches: Iterable[Sequence[NodeDef]]) -> str | None:
+    """Returns the tensor that all *switches* of a frame go by; None where they don't go by one loop's condition."""
+    told = {node_of(s.inputs[1]) for found in switches for s in found if len(s.inputs) == 2}
+    node = nodes.get(next(iter(told))) if len(told) == 1 else None
+    return node.inputs[0] if node is not None and node.op == "LoopCond" and len(node.inputs) == 1 else None
 
 
 def _joined(nodes: Nodes) -> Iterator[_State]:

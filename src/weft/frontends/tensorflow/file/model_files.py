@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -73,10 +73,7 @@ def _frozen(data: bytes | memoryview) -> SourceModel:
     """
     graph = graph_def(Message(memoryview(data)))
     read = {_node_of(name) for n in graph.nodes for name in n.inputs}
-    awaited = {name for n in graph.nodes for name in n.controls}
-    needed = read | {
-        name for n in graph.nodes if n.op not in _WITHOUT_RESULTS or n.name in awaited for name in n.controls
-    }
+    needed = read | _awaited(graph.nodes)
     ports = {n.name: Port(n.name, *_declared(n)) for n in graph.nodes if n.op == "Placeholder"}
     is_lowered = any(n.op in FLOW for n in graph.nodes)
     inputs = {name: port for name, port in ports.items() if name in read or not is_lowered}
@@ -84,6 +81,12 @@ def _frozen(data: bytes | memoryview) -> SourceModel:
     dependent = _dependent(graph.nodes, inputs)
     chosen = [n for n in ends if n.name in dependent] or ends
     return SourceModel(graph, inputs, {n.name: n.name for n in chosen})
+
+
+def _awaited(nodes: Sequence[NodeDef]) -> set[str]:
+    """Returns the names of the nodes that others wait for, but those that do nothing and are not waited for themselves."""
+    awaited = {name for n in nodes for name in n.controls}
+    return {name for n in nodes if n.op not in _WITHOUT_RESULTS or n.name in awaited for name in n.controls}
 
 
 def _dependent(nodes: Iterable[NodeDef], inputs: Iterable[str]) -> set[str]:
