@@ -29,16 +29,16 @@ from weft.targets import host
 COMPILE = """
 import sys, numpy, weft
 from weft.driver import kernel
-stages, scheduled, schedule = [], [], kernel.schedule_program
-def counted(*args):
-    scheduled.append(args[0].entry.name)
-    return schedule(*args)
-kernel.schedule_program = counted
+stages, lowered, lower = [], [], kernel.lower
+def counted(program, *args, **named):
+    lowered.append(program.entry.name)
+    return lower(program, *args, **named)
+kernel.lower = counted
 import weft.driver.compile
 print("ready", flush=True)
 sys.stdin.readline()
 y = weft.compile(sys.argv[1], progress=lambda stage, *_: stages.append(stage))(numpy.ones((2, 24), numpy.float32))
-print("read" in stages, len(scheduled), y.tobytes().hex())
+print("read" in stages, len(lowered), y.tobytes().hex())
 """
 TELL = "import sys, weft; weft.compile(sys.argv[1], progress=lambda stage, *_: print(stage, flush=True))"
 CLAIM = """
