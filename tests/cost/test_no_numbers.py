@@ -28,7 +28,7 @@ ALLOWED: Final[dict[str, int]] = {
     "graph/composites/slicing.py": 2,  # an index that means the end, and the most pieces that a file may ask for
     "graph/composites/numerics/incomplete_gamma.py": 2,  # the most steps of a sum, and the units that its last may add
     "graph/composites/numerics/special_functions.py": 3,  # coefficients of approximations
-    "graph/composites/numerics/random_numbers.py": 1,  # the bits of a uniform number
+    "graph/composites/numerics/random_numbers.py": 2,  # the bits of a uniform number, and the step of a sequence of seeds
     "graph/core/printer.py": 1,  # elements printed
     "graph/fusion/groups.py": 1,  # letters of a name
     "graph/layout/assign_layouts.py": 1,  # an enumeration

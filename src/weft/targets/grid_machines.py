@@ -44,7 +44,11 @@ WEBGPU: Final = OPENCL.having(
     name="webgpu",
     backend="wgsl",
     isa=replace(
-        OPENCL.isa, language="wgsl", native=PORTABLE | ROUNDING | REASSOCIATED, missing_types=frozenset({"f64"})
+        OPENCL.isa,
+        language="wgsl",
+        native=PORTABLE | ROUNDING | REASSOCIATED,
+        missing_types=frozenset({"f64"}),
+        lane_conditions=False,
     ),
     grid=Grid(block=256, index_bits=32, buffer_bytes=128 << 20, buffers=30),
 )

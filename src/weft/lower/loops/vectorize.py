@@ -23,6 +23,8 @@ from weft.ir import (
     FloorMod,
     Node,
     Not,
+    Ramp,
+    Select,
     Var,
     all_of,
     broadcast,
@@ -30,6 +32,7 @@ from weft.ir import (
     free_vars,
     index,
     nodes_with,
+    post_order,
     prove,
     reads_memory,
     substitute,
@@ -95,9 +98,12 @@ def _vector_loop(loop: For, bounds: Bounds, target: Target) -> Stmt:
     lanes = 1 if _has_vectors(loop.body) else target.access_lanes(_widest(loop.body))
     own = uses_registers(loop.body) or any(isinstance(s, Alloc) for s in statements(loop.body))
     try:
-        return _pieces(
+        made = _pieces(
             loop, lanes, bounds, masks=target.isa.masked_memory and not own, longest=target.isa.longest_vector
         )
+        if not target.isa.lane_conditions and _has_lane_conditions(made):
+            raise NotVectorizable
+        return made
     except NotVectorizable:
         return For(loop.var, loop.begin, loop.extent, LoopKind.SERIAL, loop.body, loop.notes)
 
@@ -105,6 +111,19 @@ def _vector_loop(loop: For, bounds: Bounds, target: Target) -> Stmt:
 def _has_vectors(body: Stmt) -> bool:
     """Tells whether a loop inside has become vectors already: there are no vectors of vectors."""
     return any(s.value.dtype.lanes > s.buffer.dtype.lanes for s in stores(body))
+
+
+def _has_lane_conditions(body: Stmt) -> bool:
+    """Tells whether lanes are compared by their places, or access memory under conditions of their own."""
+    if any(s.mask is not None for s in stores(body)):
+        return True
+    return any(_is_of_places(n) for s in statements(body) for e in own_exprs(s) for n in post_order(e))
+
+
+def _is_of_places(n: Node) -> bool:
+    if isinstance(n, Select) and n.cond.dtype.lanes > 1:
+        return reads_memory(n.then) or reads_memory(n.other)
+    return isinstance(n, Expr) and n.dtype.is_bool and any(isinstance(x, Ramp) for x in n.children())
 
 
 def _pieces(loop: For, lanes: int, bounds: Bounds, *, masks: bool, longest: int | None) -> Stmt:
