@@ -141,7 +141,8 @@ def _pieces(loop: For, lanes: int, bounds: Bounds, *, masks: bool, longest: int 
         body = substitute(rename_fresh(loop.body), {loop.var: loop.begin + whole * lanes + left})
         return seq(_run(loop, loop.body, whole, lanes, bounds), for_(left, loop.extent % lanes, body))
     extent = int(loop.extent.value)
-    lanes = min(_unit(loop, extent, lanes), longest or extent)
+    wide = _unit(loop, extent, lanes)
+    lanes = min(wide, longest or wide)
     parts: list[Stmt] = []
     if extent >= lanes:
         parts.append(_run(loop, loop.body, index(extent // lanes), lanes, bounds))
