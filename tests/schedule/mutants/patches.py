@@ -186,7 +186,7 @@ SCHEDULE: Final = (
 
 LOWER: Final = (
     _lower(
-        "loops/vectorize", "lanes = 1 if _has_vectors(loop.body) else target.lanes(", "lanes = target.lanes(",
+        "loops/vectorize", "lanes = 1 if _has_vectors(loop.body) else target.access_lanes(", "lanes = target.access_lanes(",
         "vectors of vectors", "schedule/legality/found_by_fuzzing",
     ),
     _lower(
