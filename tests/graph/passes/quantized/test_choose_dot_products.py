@@ -134,6 +134,23 @@ def test_convolutions(a: DType, channels: int, made: int, attributes: dict[str, 
     assert "sum_integers" not in ops(graph)
 
 
+@pytest.mark.parametrize("target", [UNSIGNED, SIGNED])
+@pytest.mark.parametrize(("a", "b"), [(u8, u8), (i8, u8), (u8, i8)])
+@pytest.mark.parametrize("of_filters", [False, True])
+def test_weights_that_do_not_fit_are_corrected_by_sums_of_windows(
+    a: DType, b: DType, of_filters: bool, target: Target
+) -> None:
+    def build(g: Graph) -> Value:
+        each = g.constant(np.array([9, -100, 120, 3, 0, 77], np.int32).reshape(6, 1, 1, 1))
+        x, w = centred(g, g.input("x", (2, 4, 9, 7), a), 17), whole(g, b, 6, 4, 3, 2)
+        window: dict[str, Any] = {"strides": (1, 2), "pads": (1, 0, 2, 1), "dilations": (2, 1)}
+        bias = g.constant(np.arange(6, dtype=np.int32), "b")
+        return g.add("conv2d", [x, centred(g, w, each if of_filters else 9), bias], **window)
+
+    found = ops(made_of(build, target, layouts=True))
+    assert {"conv2d_grouped", "sum_pool2d"} <= set(found)
+
+
 def test_chains_of_convolutions_stay_in_blocks() -> None:
     def build(g: Graph) -> Value:
         y = g.add("add", [conv(u8, 3, 8, 16)(g), number(g, 2, i32)])
@@ -157,8 +174,15 @@ def test_groups_are_added_in_floats_where_these_are_exact(bias: int) -> None:
 
 
 LEFT: dict[str, Build] = {
-    "weights that do not fit": lambda g: g.add(
-        "conv2d", [centred(g, g.input("x", (1, 4, 5, 5), u8), 0), centred(g, whole(g, u8, 4, 4, 3, 3), 9)]
+    "weights of a call": lambda g: g.add(
+        "conv2d", [centred(g, g.input("x", (1, 4, 5, 5), u8), 0), centred(g, g.input("w", (4, 4, 3, 3), i8), 0)]
+    ),
+    "zero points along a filter": lambda g: g.add(
+        "conv2d",
+        [
+            centred(g, g.input("x", (1, 4, 5, 5), u8), 0),
+            centred(g, whole(g, i8, 4, 4, 3, 3), g.constant(np.arange(4, dtype=np.int32).reshape(1, 4, 1, 1))),
+        ],
     ),
     "zero points along the reduction": lambda g: g.add(
         "matmul",

@@ -1,6 +1,7 @@
 """Computes contractions of bytes by the machine's dot products, on weights packed in groups of neighbouring terms.
 
     matmul(a - za, b - zb)     becomes     matmul_grouped(a, pack_matrix_groups(b)) - za * sum(b) - zb * (sum(a) - K * za)
+    conv2d(a - za, b - zb)     becomes     conv2d_integer(a, b, za) - za * sum(b) - zb * sum_pool2d(sum(a - za))
 
 The instructions multiply bytes of fixed signs as they lie. Bytes of the other sign have their highest bit flipped, which adds 128
 to them and to their zero point, and zero points become corrections by sums over the reduction: those of constant weights are
@@ -102,25 +103,29 @@ class _Grouping:
         return _less(new, product, w.zero, of_rows if zeros is None else new.add("sub", [of_rows, zeros]))
 
     def _convolution(self, new: Graph, node: Node, inputs: Inputs, a: Centred, b: Centred) -> Value | None:
-        """Returns a convolution of one group whose weights, less their zero points, fit bytes, or one of several in float32."""
+        """Returns a convolution of one group in the form of dot products, or one of several in float32."""
         if node.output.rank != 4 or not isinstance(a.q.shape[1], Const):
             return None
         if node.attribute("group") != 1:
             return self._in_floats(new, node, inputs, a, b)
         form = self._form(node, b.q, None, node.output.shape[1])
-        weight = None if form is None else centred_bytes(b, form.right)
-        if form is None or weight is None or (a.zero is not None and a.zero.rank):
+        if form is None or not isinstance(b.q, Constant) or not _are_of_filters(a, b):
             return None
-        x = self.left(new, a, form.left)
+        x, w = self.left(new, a, form.left), self.right(new, b, form.right)
         zero = None
         if x.zero is not None and any(node.attribute("pads")):
             zero = new.add("cast", [x.zero], dtype=x.q.dtype)
         window = {k: node.attribute(k) for k in ("strides", "pads", "dilations")}
-        sums = new.add("conv2d_integer", [x.q, weight, zero], source=node.source, **window)
-        shift = _shift(new, weight, x.zero, inputs[2] if len(inputs) > 2 else None)
-        if shift is None:
+        sums = new.add("conv2d_integer", [x.q, w.q, zero], source=node.source, **window)
+        shift = _shift(new, w.q, x.zero, inputs[2] if len(inputs) > 2 else None)
+        if shift is not None:
+            sums = new.add("sub", [sums, new.add("reshape", [shift], shape=(*shift.shape, 1, 1))], source=node.source)
+        if w.zero is None:
             return sums
-        return new.add("sub", [sums, new.add("reshape", [shift], shape=(*shift.shape, 1, 1))], source=node.source)
+        of_channels = new.add("reduce_sum", [a.value], axes=(1,), keepdims=True)
+        of_windows = new.add("sum_pool2d", [of_channels], kernel=b.q.extents[2:], **window)
+        filters = new.add("reshape", [w.zero], shape=w.zero.shape[:-1]) if w.zero.rank else w.zero
+        return new.add("sub", [sums, new.add("mul", [of_windows, filters])], source=node.source)
 
     def _in_floats(self, new: Graph, node: Node, inputs: Inputs, a: Centred, b: Centred) -> Value | None:
         """Returns a convolution in groups in float32, which adds the few products of each group without error.
@@ -213,6 +218,12 @@ def _shift(new: Graph, weight: Value, zero: Value | None, bias: Value | None) ->
         return None if bias is None else new.add("neg", [bias])
     shift = new.add("mul", [new.add("sum_integers", [weight], axes=(1, 2, 3), keepdims=False), zero])
     return shift if bias is None else new.add("sub", [shift, bias])
+
+
+def _are_of_filters(a: Centred, b: Centred) -> bool:
+    """Tells whether the zero points of a convolution are one of all the images, and one of each filter or of all."""
+    left = a.zero is None or a.zero.rank == 0
+    return left and (b.zero is None or b.zero.rank == 0 or b.zero.shape[1:] == (ONE, ONE, ONE))
 
 
 def _are_of_rows(a: Centred, b: Centred) -> bool:
