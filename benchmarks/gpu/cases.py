@@ -43,7 +43,7 @@ IN_TORCH: dict[str, Callable[..., Any]] = {
 class Case:
     """A computation: its name and precision, the model and its inputs when asked, operations and bytes that it takes at least.
 
-    `in_torch` takes the module `torch`, the inputs in order, and the weights. A network has none, but a name.
+    `in_torch` takes the module `torch`, the inputs in order, and the weights; a network is a module of PyTorch, made when asked.
     """
 
     name: str
@@ -54,6 +54,7 @@ class Case:
     nbytes: float = 0.0
     weights: Arrays = field(default_factory=dict)
     in_torch: Callable[..., Any] | None = None
+    module: Callable[[], Any] | None = None
 
     @property
     def tolerance(self) -> float:
@@ -127,7 +128,12 @@ def network(name: str) -> Case:
             made[v.name] = values.astype(kind)
         return made
 
-    return Case(f"{name}_fp32", "fp32", lambda: onnx.load(path), inputs)
+    def module() -> Any:
+        import models  # needs PyTorch
+
+        return models.build(name, models.MODELS[name])
+
+    return Case(f"{name}_fp32", "fp32", lambda: onnx.load(path), inputs, module=module)
 
 
 def all_cases() -> Iterator[Case]:

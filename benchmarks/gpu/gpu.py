@@ -2,6 +2,7 @@
 
     .venv/bin/python benchmarks/gpu/gpu.py --json gpu.json            all cases, for at most 8 minutes
     .venv/bin/python benchmarks/gpu/gpu.py --only gemm,softmax        those whose names contain one of these
+    .venv/bin/python benchmarks/gpu/gpu.py --engines weft,torch       without the compiler of PyTorch, which takes its time
     .venv/bin/python benchmarks/gpu/gpu.py --dry --arch sm_90         compiles all kernels, without a GPU: what they take
 
 Times are those of the device: of all kernels of a call, by events around a CUDA graph of them, with the data on the device; ONNX
@@ -14,8 +15,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -23,7 +27,7 @@ from typing import Any
 import numpy as np
 from cases import Arrays, Case, all_cases
 from device_time import kernel_seconds
-from rivals import array, by_torch, onnxruntime_session, session_seconds, torch_on_gpu, torch_seconds
+from rivals import arrays, by_torch, onnxruntime_session, session_seconds, torch_on_gpu, torch_seconds
 
 import weft
 from weft.codegen.cuda import backend
@@ -32,9 +36,7 @@ from weft.codegen.cuda.resources import Resources
 from weft.driver.build import build
 from weft.support.errors import WeftError
 
-SECONDS = 0.4
-"""Seconds for which each engine is timed."""
-
+ENGINES = ("weft", "torch", "torch_compile", "onnxruntime")
 Row = dict[str, Any]
 
 
@@ -61,7 +63,7 @@ class Compiled:
         return {"kernels": len(found), **most}
 
 
-def dry(cases: Iterator[Case], arch: str, stop: float) -> Iterator[Row]:
+def dry(cases: Sequence[Case], arch: str, stop: float) -> Iterator[Row]:
     """Compiles each case for *arch*."""
     told = Compiled()
     told.record()
@@ -77,28 +79,50 @@ def dry(cases: Iterator[Case], arch: str, stop: float) -> Iterator[Row]:
             yield {"case": case.name, "arch": arch, "error": str(error).splitlines()[0]}
 
 
-def measured(cases: Iterator[Case], stop: float) -> Iterator[Row]:
+@dataclass(frozen=True)
+class Timing:
+    """The engines that are timed, the seconds for each, and when the benchmark is to end."""
+
+    engines: Sequence[str]
+    seconds: float
+    stop: float
+
+
+def measured(cases: Sequence[Case], how: Timing) -> Iterator[Row]:
     """Checks and times each case on this machine's GPU."""
     torch = torch_on_gpu()
     for case in cases:
-        if monotonic() > stop:
+        if monotonic() > how.stop:
             yield {"case": case.name, "error": "no time was left"}
             continue
         try:
-            yield _measured(case, torch, stop)
+            yield _measured(case, torch, how)
         except Exception as error:  # the others are measured all the same
             yield {"case": case.name, "error": f"{type(error).__name__}: {error}".splitlines()[0]}
 
 
-def _measured(case: Case, torch: Any, stop: float) -> Row:
+def prepare(cases: Sequence[Case], jobs: int) -> None:
+    """Compiles the cases in processes, into the cache."""
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        list(pool.map(_prepare, [c.name for c in cases]))
+
+
+def _prepare(name: str) -> None:
+    case = next(c for c in all_cases() if c.name == name)
+    with suppress(Exception):  # what fails here fails again where it is told
+        weft.compile(case.model(), target="cuda")
+
+
+def _measured(case: Case, torch: Any, how: Timing) -> Row:
     model, inputs = case.model(), case.inputs()
     begin = monotonic()
     ours = weft.compile(model, target="cuda")
     row: Row = {"case": case.name, "compile_s": monotonic() - begin}
     made = [np.asarray(x, np.float32) for x in ours.run(list(inputs.values()))]
-    row["weft_ms"], row["launches"] = _scaled(kernel_seconds(ours, list(inputs.values()), SECONDS))
-    _beside_torch(row, case, inputs, made, torch, stop)
-    _beside_onnxruntime(row, case, model.SerializeToString(), inputs, made)
+    row["weft_ms"], row["launches"] = _scaled(kernel_seconds(ours, list(inputs.values()), how.seconds))
+    _beside_torch(row, case, inputs, made, torch, how)
+    if "onnxruntime" in how.engines and case.precision in ("fp32", "fp16"):
+        _beside_onnxruntime(row, case, model.SerializeToString(), inputs, made, how.seconds)
     row.update(_rates(case, row["weft_ms"] / 1000))
     return row
 
@@ -107,27 +131,25 @@ def _scaled(told: tuple[float, int]) -> tuple[float, int]:
     return told[0] * 1000, told[1]
 
 
-def _beside_torch(row: Row, case: Case, inputs: Arrays, made: list[Any], torch: Any, stop: float) -> None:
-    if torch is None or case.in_torch is None:
-        return
+def _beside_torch(row: Row, case: Case, inputs: Arrays, made: list[Any], torch: Any, how: Timing) -> None:
     for name, compiled in (("torch", False), ("torch_compile", True)):
-        if monotonic() > stop:
-            return
+        if torch is None or name not in how.engines or monotonic() > how.stop:
+            continue
         run = by_torch(torch, case, inputs, compiled=compiled)
-        row.setdefault("max_error", _difference(array(run()), made[0]))
-        row[f"{name}_ms"] = torch_seconds(torch, run, SECONDS) * 1000
-    row["agrees"] = row["max_error"] <= case.tolerance
+        row.setdefault("max_error", max(map(_difference, arrays(run()), made)))
+        row.setdefault("agrees", row["max_error"] <= case.tolerance)
+        row[f"{name}_ms"] = torch_seconds(torch, run, how.seconds) * 1000
 
 
-def _beside_onnxruntime(row: Row, case: Case, model: bytes, inputs: Arrays, made: list[Any]) -> None:
-    session = onnxruntime_session(model) if case.precision in ("fp32", "fp16") else None
+def _beside_onnxruntime(row: Row, case: Case, model: bytes, inputs: Arrays, made: list[Any], seconds: float) -> None:
+    session = onnxruntime_session(model)
     if session is None:
         return
     expected = session.run(None, inputs)
     error = max(_difference(np.asarray(x, np.float32), y) for x, y in zip(expected, made, strict=True))
     row.setdefault("max_error", error)
     row.setdefault("agrees", error <= case.tolerance)
-    row["onnxruntime_ms"] = session_seconds(session, inputs, SECONDS) * 1000
+    row["onnxruntime_ms"] = session_seconds(session, inputs, seconds) * 1000
 
 
 def _difference(expected: np.ndarray[Any, Any], made: np.ndarray[Any, Any]) -> float:
@@ -156,14 +178,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="parts of names, with commas between them")
     parser.add_argument("--minutes", type=float, default=8.0)
+    parser.add_argument("--engines", default=",".join(ENGINES), help="Weft, and those of these that are there")
+    parser.add_argument("--seconds", type=float, default=0.4, help="for which each engine is timed")
+    parser.add_argument("--jobs", type=int, default=0, help="processes that compile all cases before any is timed")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--dry", action="store_true")
     parser.add_argument("--arch", default="sm_90")
     options = parser.parse_args()
     wanted, stop = options.only.split(","), monotonic() + 60 * options.minutes
-    cases = (c for c in all_cases() if any(w in c.name for w in wanted))
+    cases = [c for c in all_cases() if any(w in c.name for w in wanted)]
+    if options.jobs:
+        prepare(cases, options.jobs)
     rows: list[Row] = []
-    for row in dry(cases, options.arch, stop) if options.dry else measured(cases, stop):
+    how = Timing(options.engines.split(","), options.seconds, stop)
+    for row in dry(cases, options.arch, stop) if options.dry else measured(cases, how):
         print(json.dumps(row), file=sys.stderr, flush=True)
         rows.append(row)
     print(table(rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from statistics import median
 from time import perf_counter
@@ -30,10 +31,9 @@ def tensor(torch: Any, x: np.ndarray[Any, Any]) -> Any:
     return torch.from_numpy(x).cuda()
 
 
-def array(x: Any) -> np.ndarray[Any, Any]:
-    """Returns a tensor in the host's memory, in float32."""
-    made: np.ndarray[Any, Any] = x.float().cpu().numpy()
-    return made
+def arrays(made: Any) -> list[np.ndarray[Any, Any]]:
+    """Returns a tensor, or several, in the host's memory, in float32."""
+    return [x.detach().float().cpu().numpy() for x in (made if isinstance(made, tuple | list) else [made])]
 
 
 def by_torch(torch: Any, case: Case, inputs: Arrays, *, compiled: bool) -> Callable[[], Any]:
@@ -41,14 +41,14 @@ def by_torch(torch: Any, case: Case, inputs: Arrays, *, compiled: bool) -> Calla
     allowed = case.precision == "tf32"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
     given = [tensor(torch, x) for x in (*inputs.values(), *case.weights.values())]
-    assert case.in_torch is not None
-    in_torch = case.in_torch
-
-    def run(*tensors: Any) -> Any:
-        return in_torch(torch, *tensors)
-
+    run = case.module().cuda().eval() if case.module is not None else partial(_required(case.in_torch), torch)
     function = torch.compile(run, mode="max-autotune-no-cudagraphs") if compiled else run
     return lambda: function(*given)
+
+
+def _required(function: Callable[..., Any] | None) -> Callable[..., Any]:
+    assert function is not None
+    return function
 
 
 def torch_seconds(torch: Any, run: Callable[[], Any], seconds: float) -> float:
