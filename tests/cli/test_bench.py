@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.cli.commands import Cli
+from tests.support.devices import needs_opencl
 
 from weft.cli.bench import peak, roofline, roofline_picture
 from weft.cli.bench.engines import Weft, engine
@@ -62,6 +63,32 @@ def test_memory_is_that_of_a_process_of_its_own(cli: Cli) -> None:
 @pytest.mark.usefixtures("not_alone")
 def test_open_sizes_can_be_given(cli: Cli) -> None:
     assert cli("bench", "dense.onnx", "--shape", "batch=7", "--seconds", "0.1").code == 0
+
+
+@needs_opencl
+@pytest.mark.usefixtures("not_alone")
+def test_a_device_is_timed(cli: Cli) -> None:
+    asked = (
+        "--target",
+        "opencl",
+        "--against",
+        "onnxruntime",
+        "--shape",
+        "batch=7",
+        "--seconds",
+        "0.1",
+        "--json",
+        "out.json",
+    )
+    assert cli("bench", "dense.onnx", *asked).code == 0
+    assert json.loads(Path("out.json").read_text())["rows"][1]["max_abs_err"] < 1e-4
+
+
+@pytest.mark.parametrize("option", [("--peak",), ("--ablate", "dense.onnx"), ("--roofline", "dense.onnx")])
+def test_some_figures_are_those_of_the_processor(cli: Cli, option: tuple[str, ...]) -> None:
+    done = cli("bench", *option, "--target", "opencl")
+    assert done.code == 2
+    assert f"{option[0]} measures this processor" in " ".join(done.err.replace("│", " ").split())
 
 
 @pytest.mark.usefixtures("not_alone")

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from weft.cli.bench.engines import Arrays, Weft
+from weft.cli.bench.engines import Arrays, Compiling, Weft
 from weft.cli.bench.measure import DIFFERS, TOLERANCE, Timed, difference, machine, ratio, take_turns
 from weft.cli.console import human_seconds, print_table, progress_bar
 from weft.cli.output_files import write_json
@@ -30,14 +30,14 @@ class Ablation:
         self, path: Path, seconds: float, sizes: Mapping[str, int], progress: Progress, records: Path | None = None
     ) -> None:
         self.path, self.seconds, self.progress, self.records = path, seconds, progress, records
-        first = Weft(progress, records=records)
+        first = Weft(progress, how=Compiling(records=records))
         first.load(path, 1)
         self.inputs: Arrays = random_inputs(first.model.inputs, sizes=sizes)
         self.whole: dict[int, Timed] = {}
 
     def timed(self, threads: int, without: tuple[str, ...] = ()) -> Timed:
         """Compiles the model *without* some optimizations."""
-        made = Weft(self.progress, without, self.records)
+        made = Weft(self.progress, without, Compiling(records=self.records))
         start = perf_counter()
         made.load(self.path, threads)
         seconds = perf_counter() - start

@@ -1,6 +1,6 @@
 """One engine on one model in a process of its own: how long it takes to be ready, and how much memory it needs.
 
-    python -m weft.cli.bench.alone ENGINE MODEL THREADS INPUTS.npz [RECORDS]
+    python -m weft.cli.bench.alone ENGINE MODEL THREADS INPUTS.npz [TARGET [RECORDS]]
 
 The answer is a line of JSON on the standard output.
 """
@@ -15,15 +15,17 @@ from time import perf_counter
 
 import numpy as np
 
-from weft.cli.bench.engines import engine
+from weft.cli.bench.engines import Compiling, engine
 
 PREFIX = "input "
 """Comes before an input's name in the file of inputs, where some plain names would mean something else."""
 
 
-def measure_alone(name: str, model: str, threads: str, inputs: str, records: str = "") -> dict[str, float]:
+def measure_alone(
+    name: str, model: str, threads: str, inputs: str, target: str = "cpu", records: str = ""
+) -> dict[str, float]:
     """Loads a model and runs it once; returns the seconds to load, and the process's peak of memory in megabytes (10^6 bytes)."""
-    made = engine(name, Path(records) if records else None)
+    made = engine(name, Compiling(target, Path(records) if records else None))
     start = perf_counter()
     made.load(Path(model), int(threads))
     seconds = perf_counter() - start

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from weft.cli.bench.ablate import bench_ablate
-from weft.cli.bench.engines import check_engine, engine
+from weft.cli.bench.engines import Compiling, check_engine, engine
 from weft.cli.bench.measure import DIFFERS, TOLERANCE, machine, measure, memory_text, row
 from weft.cli.bench.peak import bench_peak
 from weft.cli.bench.roofline import bench_roofline
-from weft.cli.console import Quiet, Records, Shape, parse_numbers, print_table, progress_bar
+from weft.cli.console import Quiet, Records, Shape, Target, parse_numbers, print_table, progress_bar
 from weft.cli.output_files import check_result, write_json
 from weft.runtime.artifact import is_artifact
 from weft.support.errors import InputError, RuntimeFailure
@@ -26,10 +26,13 @@ def bench(
     models: Annotated[
         list[Path] | None, typer.Argument(help="ONNX files, or compiled models.", show_default=False)
     ] = None,
-    against: Annotated[str, typer.Option("--against", metavar="ENGINE,...", help="Peers: onnxruntime, openvino.")] = "",
+    against: Annotated[
+        str, typer.Option("--against", metavar="ENGINE,...", help="Peers, on the processor: onnxruntime, openvino.")
+    ] = "",
     threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of every engine.")] = 1,
     seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="How long each engine is timed.")] = 2.0,
     shape: Shape = None,
+    target: Target = "cpu",
     records: Records = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to this file.")
@@ -59,6 +62,8 @@ def bench(
 
         weft bench resnet18.weft
 
+        weft bench resnet18.onnx --target cuda
+
         weft bench --ablate resnet18.onnx
 
         weft bench --roofline resnet18.onnx --picture resnet18.svg
@@ -67,6 +72,11 @@ def bench(
     """
     if json_file is not None:
         check_result(json_file, *(models or ()), *filter(None, (ablate, roofline)))
+    for option, asked in (("--peak", peak), ("--ablate", ablate), ("--roofline", roofline)):
+        if asked and target != "cpu":
+            raise typer.BadParameter(
+                f"{option} measures this processor, and takes no other target", param_hint="--target"
+            )
     if peak:
         bench_peak(json_file, quiet)
         return
@@ -88,8 +98,8 @@ def bench(
         engine(name)  # that one is not installed is better known before the work than in its midst
     for path in models:
         check_saved(path, names)
-        check_no_records(path, records)
-    _compare(models, names, threads, seconds, parse_numbers(shape), json_file, quiet, records)
+        check_not_compiled(path, target, records)
+    _compare(models, names, threads, seconds, parse_numbers(shape), json_file, quiet, Compiling(target, records))
 
 
 def _compare(
@@ -100,13 +110,13 @@ def _compare(
     sizes: Mapping[str, int],
     json_file: Path | None,
     quiet: bool,
-    records: Path | None,
+    how: Compiling,
 ) -> None:
     """Times *models* in Weft and the engines called *names*; raises `RuntimeFailure` where their outputs differ."""
     rows: list[dict[str, object]] = []
     for path in models:
         with progress_bar(quiet) as progress:
-            timed = measure(path, names, threads, seconds, sizes, progress, records)
+            timed = measure(path, names, threads, seconds, sizes, progress, how)
         rows += [row(path.stem, t, timed[0], threads) for t in timed]
     print_table(COLUMNS, [_cells(r) for r in rows], elastic="model")
     if json_file is not None:
@@ -127,13 +137,14 @@ def check_saved(path: Path, peers: Sequence[str]) -> None:
         )
 
 
-def check_no_records(path: Path, records: Path | None) -> None:
-    """Raises `InputError` if tuning records are given for a saved model, which is compiled without them."""
-    if records is not None and is_artifact(path):
-        raise InputError(
-            f"{path} is compiled already: --records has no effect on it",
-            hint="give it to `weft compile`, with the model that it was made from",
-        )
+def check_not_compiled(path: Path, target: str, records: Path | None) -> None:
+    """Raises `InputError` if a target or tuning records are given for a saved model, which is compiled without them."""
+    for option, asked in (("--target", target != "cpu"), ("--records", records is not None)):
+        if asked and is_artifact(path):
+            raise InputError(
+                f"{path} is compiled already: {option} has no effect on it",
+                hint="give it to `weft compile`, with the model that it was made from",
+            )
 
 
 def check_model(path: Path, option: str) -> None:

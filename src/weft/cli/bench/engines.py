@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -36,19 +37,28 @@ class Engine(Protocol):
         """Returns the outputs of a run, in the model's order."""
 
 
+@dataclass(frozen=True)
+class Compiling:
+    """How Weft compiles the models that it is timed with: for which target, and by which tuning records."""
+
+    target: str = "cpu"
+    records: Path | None = None
+
+
+PLAIN: Final = Compiling()
+
+
 class Weft:
-    """Weft, called as a user calls it, *without* some of its optimizations, by the tuning *records* at a path."""
+    """Weft, called as a user calls it, compiled as told and *without* some of its optimizations."""
 
     name = "weft"
     model: Model
     inputs: Arrays
 
-    def __init__(
-        self, progress: Progress | None = None, without: Sequence[str] = (), records: Path | None = None
-    ) -> None:
+    def __init__(self, progress: Progress | None = None, without: Sequence[str] = (), how: Compiling = PLAIN) -> None:
         self.progress = progress
         self.without = without
-        self.records = records
+        self.how = how
 
     def load(self, path: Path, threads: int) -> None:
         """Compiles the model without the cache, so that the time told is a compilation's; a saved model is loaded."""
@@ -57,8 +67,9 @@ class Weft:
             return
         self.model = compile(
             str(path),
+            target=self.how.target,
             threads=threads,
-            records=self.records,
+            records=self.how.records,
             cache=False,
             progress=self.progress,
             without=self.without,
@@ -91,14 +102,14 @@ def check_engine(name: str) -> None:
         raise InputError(f"there is no engine {name!r} to compare with", hint=f"use {', '.join(_PEERS)}")
 
 
-def engine(name: str, records: Path | None = None) -> Engine:
-    """Returns the engine called *name*, Weft with tuning *records*.
+def engine(name: str, how: Compiling = PLAIN) -> Engine:
+    """Returns the engine called *name*, Weft compiled as told.
 
     Raises `InputError` for an unknown one, `ToolchainError` for one not installed.
     """
     check_engine(name)
     if name == "weft":
-        return Weft(records=records)
+        return Weft(how=how)
     try:
         peer = resolve(_PEERS[name])
     except ModuleNotFoundError as e:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from weft.cli.bench.alone import PREFIX
-from weft.cli.bench.engines import Arrays, Engine, Weft, engine
+from weft.cli.bench.engines import PLAIN, Arrays, Compiling, Engine, Weft, engine
 from weft.cli.console import human_bytes
 from weft.driver.measure.random_inputs import random_inputs
 from weft.driver.progress import Progress
@@ -58,14 +58,14 @@ def measure(
     seconds: float,
     sizes: Mapping[str, int] | None = None,
     progress: Progress = lambda stage, done, total: None,
-    records: Path | None = None,
+    how: Compiling = PLAIN,
 ) -> list[Timed]:
     """Runs *path* in Weft and the other engines called *names*, each for about *seconds* in all, in interleaved rounds.
 
-    All get the same seeded inputs; their outputs are compared with Weft's first. *sizes* gives sizes to symbolic dimensions,
-    *records* are the tuning records that Weft follows.
+    All get the same seeded inputs; their outputs are compared with Weft's first. *sizes* gives sizes to symbolic dimensions, and
+    Weft compiles as *how* says.
     """
-    ours = Weft(progress, records=records)
+    ours = Weft(progress, how=how)
     ours.load(path, threads)
     inputs = random_inputs(ours.model.inputs, sizes=sizes)
     timed = []
@@ -92,17 +92,19 @@ def _load(made: Engine, path: Path, inputs: Arrays, threads: int) -> Timed:
     if not isinstance(made, Weft):
         made.load(path, threads)
     made.bind(inputs)
-    records = made.records if isinstance(made, Weft) else None
-    return Timed(made, *_alone(made.name, path, inputs, threads, records))
+    how = made.how if isinstance(made, Weft) else PLAIN
+    return Timed(made, *_alone(made.name, path, inputs, threads, how))
 
 
-def _alone(name: str, path: Path, inputs: Arrays, threads: int, records: Path | None) -> tuple[float, float]:
+def _alone(name: str, path: Path, inputs: Arrays, threads: int, how: Compiling) -> tuple[float, float]:
     """Returns the seconds to load the model in a new process, and the peak of its memory in megabytes."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "inputs.npz"
         named: dict[str, Any] = {PREFIX + n: a for n, a in inputs.items()}
         np.savez(file, **named)
-        asked = [name, str(path), str(threads), str(file), *([str(records)] if records is not None else [])]
+        asked = [name, str(path), str(threads), str(file), how.target]
+        if how.records is not None:
+            asked.append(str(how.records))
         command = [sys.executable, "-m", "weft.cli.bench.alone", *asked]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode != 0:
