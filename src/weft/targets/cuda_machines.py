@@ -12,26 +12,33 @@ from typing import Final
 from weft.runtime.devices import compute_capability
 from weft.support.errors import InputError
 from weft.targets.grid_machines import WITHOUT_SHUFFLES
-from weft.targets.records import Caches, Isa
+from weft.targets.records import Caches, Grid, Isa
 from weft.targets.scopes import GLOBAL, LOCAL, REGISTER, SHARED
 from weft.targets.target import PORTABLE, ROUNDING, Target
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """The caches of an architecture in bytes: of a multiprocessor, shared memory included, and of the device."""
+    """The caches of an architecture in bytes: of a multiprocessor, shared memory included, and of the device.
+
+    Its largest usual device has so many *multiprocessors*, each of which runs so many *threads* that share so many bytes.
+    """
 
     l1: int
     l2: int
+    multiprocessors: int
+    threads: int
+    shared: int
+    lanes: int = 128
 
 
 ARCHITECTURES: Final = {
-    "sm_80": Architecture(l1=192 << 10, l2=40 << 20),
-    "sm_86": Architecture(l1=128 << 10, l2=6 << 20),
-    "sm_89": Architecture(l1=128 << 10, l2=72 << 20),
-    "sm_90": Architecture(l1=256 << 10, l2=50 << 20),
-    "sm_100": Architecture(l1=256 << 10, l2=126 << 20),
-    "sm_120": Architecture(l1=128 << 10, l2=96 << 20),
+    "sm_80": Architecture(192 << 10, 40 << 20, 108, 2048, 164 << 10, lanes=64),
+    "sm_86": Architecture(128 << 10, 6 << 20, 84, 1536, 100 << 10),
+    "sm_89": Architecture(128 << 10, 72 << 20, 128, 1536, 100 << 10),
+    "sm_90": Architecture(256 << 10, 50 << 20, 132, 2048, 228 << 10),
+    "sm_100": Architecture(256 << 10, 126 << 20, 148, 2048, 228 << 10),
+    "sm_120": Architecture(128 << 10, 96 << 20, 170, 1536, 100 << 10),
 }
 """By NVRTC's names."""
 
@@ -70,6 +77,12 @@ def cuda(arch: str | None = None) -> Target:
             replace(SHARED, bytes=48 << 10),
             replace(LOCAL, bytes=512 << 10),
             replace(REGISTER, bytes=1020),
+        ),
+        grid=Grid(
+            multiprocessors=found.multiprocessors,
+            threads=found.threads,
+            shared_bytes=found.shared,
+            lanes=found.lanes,
         ),
     )
 

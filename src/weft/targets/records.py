@@ -109,6 +109,9 @@ class Grid:
 
     `index_bits` are those of the integers that the machine computes indices with fast: of 32, indices that are proven to fit are
     narrowed. A kernel takes at most `buffers` buffers, each of at most `buffer_bytes` bytes; None is no limit.
+
+    Blocks run on `multiprocessors`, several at once on each: as many as its `threads`, `registers` of 32 bits, and
+    `shared_bytes` of shared memory allow. It begins multiply-adds of float32 for `lanes` threads in a cycle.
     """
 
     warp: int = 32
@@ -120,6 +123,11 @@ class Grid:
     index_bits: int = 64
     buffer_bytes: int | None = None
     buffers: int | None = None
+    multiprocessors: int = 32
+    threads: int = 1536
+    registers: int = 65536
+    shared_bytes: int = 100 << 10
+    lanes: int = 128
 
 
 @dataclass(frozen=True)

@@ -4,35 +4,80 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 
 from weft.cost.plans.plan import Candidate, Decision
-from weft.cost.rules.thread_block import VECTOR_PART
-from weft.targets import Target
+from weft.cost.rules.grid_time import LAUNCH_CYCLES, SHARED_BYTES, BlockWork, greatest, grid_cycles, traffic_cycles
+from weft.targets import Grid, Target
 
-SHAPES = ((8, 8), (16, 16), (8, 16), (16, 8), (4, 16), (16, 4), (1, 1))
-"""Threads of a block along rows and columns; one thread is what a device takes that is a processor."""
+SHAPES = (
+    (8, 8, 1),
+    (16, 8, 2),
+    (8, 8, 2),
+    (16, 8, 1),
+    (16, 16, 1),
+    (8, 16, 1),
+    (4, 16, 1),
+    (16, 4, 1),
+    (4, 8, 1),
+    (8, 4, 1),
+)
+"""Threads of a block along rows and columns, and groups of them across; a warp is 4 by 8 of those."""
 
-REGISTERS = (4, 2, 8, 1, 16)
+RESULTS = (
+    (4, 4),
+    (8, 8),
+    (8, 4),
+    (4, 8),
+    (2, 2),
+    (4, 2),
+    (2, 4),
+    (8, 2),
+    (2, 8),
+    (1, 4),
+    (4, 1),
+    (1, 8),
+    (8, 1),
+    (1, 1),
+)
 """Rows, and columns, of results that one thread keeps in registers."""
 
-MOST_RESULTS = 32, 128
-"""Results that a thread of many keeps in registers at most, and a thread that has a block to itself."""
-
-MOST_ALONG = 8
-"""Rows, or columns, of results that a thread of many keeps at most."""
-
-DEPTHS = (16, 8, 32)
+DEPTHS = (16, 32, 8)
 """Steps of the reduction between two fetches that are tried, the most usual first."""
 
-BARRIER_CYCLES = 20.0
-"""What the two barriers of such a step take a thread."""
+RUN = 4
+"""Rows and columns of results that a thread has side by side: it reads vectors of shared memory."""
 
-CROWDED = 0.2
-"""The part by which a block is slower that takes all of the shared memory: no other block hides its loads."""
+SHARING = ((1, 2), (1, 4), (1, 8), (2, 1), (4, 1), (8, 1), (16, 1), (2, 4), (4, 4), (8, 4), (8, 2))
+"""Parts of the terms, whose sums another kernel adds, and groups of a block's threads that share the steps of a fetch."""
+
+BUSY_THREADS = 1024
+"""Threads of a multiprocessor beyond which no terms are shared: there are enough to hide what one waits for."""
+
+SMALL_TILES = 32
+"""Blocks for each multiprocessor beyond which larger tiles are tried only: they fetch less."""
+
+FETCH_INSTRUCTIONS = 6.0
+"""Instructions of a thread for what it fetches at once: a load, a store, their addresses."""
+
+WRITTEN_OUT = 1024
+"""Multiply-adds that are written out at most; more do not fit the cache of instructions."""
+
+NEAR_STEPS = 8
+"""Steps that threads fetch side by side where they write vectors across: a sector of memory, and all banks."""
+
+UNROLLED_FETCHES = 32
+"""Fetches of a thread that are not written out, being so many: with fewer, all are on their way at once."""
+
+UNHIDDEN_CYCLES = 40.0
+"""What a term takes a thread that reads both of its factors from the device's memory, with few others to hide that."""
 
 SHARED_CYCLES, GLOBAL_CYCLES = 1.0, 8.0
 """What reading an element takes a thread, beside a multiply-add: of shared memory, and of the device's."""
+
+LEAST_BLOCKS = 64
+"""Blocks below which a device's multiprocessors are not all at work."""
 
 LONG_ENOUGH = 16
 """Elements of an axis beyond which it is as good for tiles as a longer one."""
@@ -43,15 +88,17 @@ BANKS = 32
 WORD = 32
 """The bits of the elements that are fetched in vectors."""
 
-LEAST_BLOCKS = 64
-"""Blocks below which a device's multiprocessors are not all at work."""
-
 
 @dataclass(frozen=True)
 class SharedTile(Decision):
     """A block of *y* by *x* threads, each with *rows* by *columns* results, fetches *depth* steps at once; all 0: no tiles.
 
-    With *unroll*, the driver's compiler is asked to write these steps out. A thread fetches *lanes* elements side by side.
+    With *unroll*, the driver's compiler is asked to write these steps out. A thread fetches *lanes* elements side by side. There
+    are *across* such groups of threads, beside each other along the columns. A thread's results come in pieces of *run* rows by
+    *run* columns side by side, the pieces of all threads in turns.
+
+    The terms may be in *parts*, whose sums another kernel adds; *groups* of such threads share the steps that they fetch
+    together, so that each takes *depth* of them, and add their sums in shared memory.
     """
 
     question = "the tile of a block of threads"
@@ -63,6 +110,45 @@ class SharedTile(Decision):
     depth: int
     unroll: bool = False
     lanes: int = 1
+    across: int = 1
+    run: int = 1
+    parts: int = 1
+    groups: int = 1
+
+    @property
+    def threads(self) -> int:
+        """The threads of a block."""
+        return self.y * self.x * self.layers
+
+    @property
+    def layers(self) -> int:
+        """The threads along z: groups beside each other, or of other steps."""
+        return self.across * self.groups
+
+    @property
+    def steps(self) -> int:
+        """The steps between two fetches."""
+        return self.depth * self.groups
+
+    @property
+    def high(self) -> int:
+        """The rows of a block's results."""
+        return self.y * self.rows
+
+    @property
+    def wide(self) -> int:
+        """The columns of a block's results."""
+        return self.x * self.columns * self.across
+
+    @property
+    def row_parts(self) -> tuple[int, int, int]:
+        """The rows of a tile by pieces of a thread, threads, and rows of a piece."""
+        return self.rows // self.run, self.y, self.run
+
+    @property
+    def column_parts(self) -> tuple[int, int, int, int]:
+        """The columns of a tile by pieces of a thread, groups of threads, threads, and columns of a piece."""
+        return self.columns // self.run, self.across, self.x, self.run
 
 
 NO_TILE = SharedTile(0, 0, 0, 0, 0)
@@ -115,10 +201,10 @@ class TiledProduct:
 
     def has_whole_vectors(self, tile: SharedTile) -> bool:
         """Tells whether a tile divides the product, and a part's rows of words are whole vectors."""
-        high, wide = tile.y * tile.rows, tile.x * tile.columns
-        if self.rows % high or self.columns % wide or self.depth % tile.depth:
+        high, wide = tile.high, tile.wide
+        if self.rows % high or self.columns % wide or self.depth % (tile.parts * tile.steps):
             return False
-        rows = [d[-1].length(high, wide, tile.depth) for d, size in self.parts if size * 8 == WORD]
+        rows = [d[-1].length(high, wide, tile.steps) for d, size in self.parts if size * 8 == WORD]
         return any(n % tile.lanes == 0 for n in rows)
 
 
@@ -132,50 +218,109 @@ def plain_product(rows: int, columns: int, batch: int, terms: int, size: int = 4
 def shared_tile_plans(product: TiledProduct, target: Target) -> Iterator[Candidate[SharedTile]]:
     """Yields the tiles of a product, and the choice of none.
 
-    The cycles are those of all threads together, longer where there are too few blocks to keep the device at work.
+    The cycles are those of all lanes of the device together, at work or not.
     """
+    yield from _plans(product, target)
+
+
+@lru_cache(maxsize=256)
+def _plans(product: TiledProduct, target: Target) -> tuple[Candidate[SharedTile], ...]:
+    grid = target.grid
     work = float(product.rows * product.columns * product.batch * product.terms)
-    yield Candidate(NO_TILE, work * (1 + 2 * GLOBAL_CYCLES))
-    for y, x in SHAPES:
-        for m in REGISTERS:
-            for n in REGISTERS:
-                for depth in DEPTHS:
-                    made = _candidate(SharedTile(y, x, m, n, depth), product, target)
-                    if made is not None:
-                        yield from _variants(made, product, target)
+    if grid is None:
+        return (Candidate(NO_TILE, work),)
+    lanes = float(grid.lanes * grid.multiprocessors)
+    found = [Candidate(NO_TILE, max(work * (1 + 2 * GLOBAL_CYCLES), product.terms * UNHIDDEN_CYCLES * lanes))]
+    for tile in _tiles(product, target, grid):
+        cycles = lanes * _cycles(tile, product, target, grid)
+        steps = tile.depth * tile.rows * tile.columns
+        for unroll in (True, False) if steps <= WRITTEN_OUT else (False, True):
+            found.append(Candidate(replace(tile, unroll=unroll), cycles))
+    return tuple(found)
 
 
-def _variants(made: Candidate[SharedTile], product: TiledProduct, target: Target) -> Iterator[Candidate[SharedTile]]:
-    """Yields a tile whose parts are fetched in vectors, where they are whole ones, and as it is; also with steps written out."""
-    wide = target.access_lanes(32)
-    for tile, cycles in ((replace(made.decision, lanes=wide), made.cycles * VECTOR_PART), (made.decision, made.cycles)):
-        if tile.lanes == 1 or (wide > 1 and product.has_whole_vectors(tile)):
-            yield Candidate(tile, cycles)
-            yield Candidate(replace(tile, unroll=True), cycles)
+def _tiles(product: TiledProduct, target: Target, grid: Grid) -> Iterator[SharedTile]:
+    """Yields the tiles that a block has room for."""
+    lanes, most = target.access_lanes(WORD), _most_shared(target)
+    for y, x, across in SHAPES:
+        for rows, columns in RESULTS:
+            run = RUN if lanes >= RUN and rows % RUN == columns % RUN == 0 else 1
+            whole = SharedTile(y, x, rows, columns, DEPTHS[0], across=across, run=run)
+            if not _is_of_size(whole, product, grid):
+                continue
+            for depth in DEPTHS:
+                if depth != DEPTHS[0] and (depth > product.terms or depth * rows * columns > WRITTEN_OUT):
+                    continue
+                tile = replace(whole, depth=depth)
+                for shared in (tile, *_sharing(tile, product, grid)):
+                    if shared.threads <= grid.block and _shared_bytes(shared, product) <= most:
+                        vectors = replace(shared, lanes=lanes)
+                        yield vectors if product.has_whole_vectors(vectors) else shared
 
 
-def _has_results(tile: SharedTile) -> bool:
-    """Tells whether a tile has several rows and columns, and no more results than registers."""
-    alone = tile.y * tile.x == 1
-    few = tile.rows * tile.columns <= MOST_RESULTS[alone] and (alone or max(tile.rows, tile.columns) <= MOST_ALONG)
-    return few and min(tile.y * tile.rows, tile.x * tile.columns) > 1
+def _is_of_size(tile: SharedTile, product: TiledProduct, grid: Grid) -> bool:
+    """Tells whether a tile is a matrix, no more than twice as long as the product, and not much smaller than that asks for."""
+    is_small = tile.rows * tile.columns < RUN * RUN and _blocks(tile, product) > SMALL_TILES * grid.multiprocessors
+    fits = tile.high < 2 * max(product.rows, SHAPES[0][0]) and tile.wide < 2 * max(product.columns, SHAPES[0][1])
+    return fits and not is_small and min(tile.high, tile.wide) > 1
 
 
-def _candidate(tile: SharedTile, product: TiledProduct, target: Target) -> Candidate[SharedTile] | None:
-    """Returns a tile with its cycles; None where a block has no room for it."""
-    shared, grid = target.scope("shared"), target.grid
-    most = shared.bytes if shared is not None and shared.bytes is not None else 0
-    threads, high, wide = tile.y * tile.x, tile.y * tile.rows, tile.x * tile.columns
-    if grid is None or threads > grid.block or not _has_results(tile):
-        return None
-    if tile.depth != DEPTHS[0] and tile.depth > product.terms:
-        return None
-    room = product.shared_bytes(high, wide, tile.depth)
-    if room > most:
-        return None
-    blocks = -(-product.rows // high) * -(-product.columns // wide) * product.batch
-    padded = float(blocks * high * wide * product.terms)
-    reads = SHARED_CYCLES * (1 / tile.rows + 1 / tile.columns) + GLOBAL_CYCLES * (1 / high + 1 / wide)
-    cycles = padded * (1 + reads) + blocks * threads * -(-product.terms // tile.depth) * BARRIER_CYCLES
-    cycles *= (1 + CROWDED * room / most) * max(1.0, grid.warp / threads)
-    return Candidate(tile, cycles * max(1.0, LEAST_BLOCKS / blocks) ** 0.5)
+def _sharing(tile: SharedTile, product: TiledProduct, grid: Grid) -> Iterator[SharedTile]:
+    """Yields a tile's variants whose terms are shared by blocks, or by groups of threads, where it has few threads."""
+    busy = _blocks(tile, product) * tile.threads
+    for parts, groups in SHARING:
+        fits = product.depth % (parts * groups * tile.depth) == 0 and (groups == 1 or tile.across == 1)
+        if fits and busy * parts * groups <= BUSY_THREADS * grid.multiprocessors:
+            yield replace(tile, parts=parts, groups=groups)
+
+
+def _blocks(tile: SharedTile, product: TiledProduct) -> int:
+    return -(-product.rows // tile.high) * -(-product.columns // tile.wide) * product.batch * tile.parts
+
+
+def _most_shared(target: Target) -> int:
+    shared = target.scope("shared")
+    return shared.bytes if shared is not None and shared.bytes is not None else 0
+
+
+def _shared_bytes(tile: SharedTile, product: TiledProduct) -> int:
+    """Returns what a block takes of shared memory: for parts of the factors, and for the sums of groups."""
+    sums = tile.groups * tile.high * (tile.wide + BANKS) * (WORD // 8) if tile.groups > 1 else 0
+    return product.shared_bytes(tile.high, tile.wide, tile.steps) + sums
+
+
+def _cycles(tile: SharedTile, product: TiledProduct, target: Target, grid: Grid) -> float:
+    """Returns the cycles until all blocks are done, and until their sums are added."""
+    blocks = _blocks(tile, product)
+    results = product.rows * product.columns * product.batch
+    size = max([size for _, size in product.parts])
+    cycles = grid_cycles(blocks, _block_work(tile, product, grid), grid)
+    least = (product.rows + product.columns) * product.terms * product.batch * size
+    cycles = greatest(cycles, traffic_cycles(least, target))
+    if tile.parts > 1:
+        cycles += LAUNCH_CYCLES + traffic_cycles(results * (tile.parts + 1) * (WORD // 8), target)
+    return cycles
+
+
+def _block_work(tile: SharedTile, product: TiledProduct, grid: Grid) -> BlockWork:
+    """Returns what a block does for its tile of the results."""
+    terms = -(-product.terms // tile.parts)
+    warps = -(-tile.threads // grid.warp)
+    own = terms / tile.groups  # terms that one thread multiplies
+    reads = (tile.rows + tile.columns) / tile.run
+    fetched = (tile.high + tile.wide) * terms
+    size = max([size for _, size in product.parts])
+    fetches = fetched / (grid.warp * tile.lanes) * FETCH_INSTRUCTIONS
+    sums = tile.high * tile.wide * tile.groups * 2 / grid.warp if tile.groups > 1 else 0.0
+    per_step = tile.rows * tile.columns + reads
+    vectors = 1 if tile.run == 1 else min(tile.run, max(2, tile.x * tile.run * (WORD // 8) / SHARED_BYTES))
+    return BlockWork(
+        tile.threads,
+        _shared_bytes(tile, product),
+        tile.rows * tile.columns + 2 * (tile.rows + tile.columns),
+        warps * own * per_step + fetches + sums,
+        warps * own * reads * vectors + fetched / grid.warp + sums,
+        fetched * size,
+        -(-terms // tile.steps),
+        tile.depth * per_step * max(1.0, warps * grid.warp / grid.lanes),
+    )

@@ -21,7 +21,7 @@ def schedule_grid(s: Schedule, p: Planner) -> None:
     for ref in s.blocks():
         if not is_reduction(block_of(s, ref)):
             continue
-        if schedule_fragment_tiles(s, ref, p) or schedule_shared_tiles(s, ref, p):
+        if schedule_fragment_tiles(s, ref, p) or schedule_shared_tiles(s, ref, p, block.threads):
             continue
         if not reduce_in_blocks(s, ref, p):
             reduce_in_threads(s, ref, block.threads)

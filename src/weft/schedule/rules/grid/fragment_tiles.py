@@ -23,8 +23,8 @@ from weft.loop import Program
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import block_of, inputs_of, reduce_axes, spatial_axes
-from weft.schedule.rules.grid.shared_tiles import TileAxes, own_loops, reader_loops, tile_axes
 from weft.schedule.rules.grid.thread_reduction import reader_of
+from weft.schedule.rules.grid.tile_axes import TileAxes, own_loops, reader_loops, tile_axes
 from weft.schedule.schedule import Schedule
 from weft.support.dtypes import f32
 from weft.support.errors import ScheduleError

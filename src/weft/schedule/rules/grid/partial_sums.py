@@ -1,0 +1,47 @@
+"""Parts of a reduction's terms, each summed by itself: the blocks of a grid, or groups of a block's threads, share a long sum.
+
+for i, j, r: C[i, j] += A[i, r] * B[r, j]       for p, i, j, q: T[p, i, j] += A[i, p * 64 + q] * B[p * 64 + q, j]
+                                          ->    for i, j, p:    C[i, j] += T[p, i, j]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from weft.ir import Var, free_vars
+from weft.schedule.cursors.state import BlockRef
+from weft.schedule.rules.block_facts import block_of, reduce_axes, spatial_axes
+from weft.schedule.rules.grid.tile_axes import TileAxes, own_loops
+from weft.schedule.schedule import Schedule
+from weft.support.errors import ScheduleError
+
+
+def partial_sums(
+    s: Schedule, ref: BlockRef, axes: TileAxes, factors: Sequence[int | None], part: int
+) -> tuple[BlockRef, TileAxes]:
+    """Splits the axis of the steps by *factors*, and sums by itself for each iteration of loop number *part* of those.
+
+    Returns the block of these sums, and its axes, of which the innermost loop of the split is that of the steps.
+    """
+    before = spatial_axes(block_of(s, ref))
+    depth = own_loops(s, ref, 0)[axes.depth.var]
+    loops = s.split(depth, factors)
+    if [s.extent(f) for f, n in zip(loops, factors, strict=True) if n] != [n for n in factors if n]:
+        raise ScheduleError(f"{ref.name} has no such parts")
+    reduced = [loop for loop in s.loops(ref) if loop.var in _reducing(s, ref)]
+    s.reorder([*reduced, *[loop for loop in s.loops(ref) if loop not in reduced]])
+    sums = s.rfactor(ref, loops[part], 0)
+    block = block_of(s, sums)
+    moved = dict(zip(before, spatial_axes(block)[1:], strict=True))
+    steps = [a for a, b in zip(block.axes, block.bindings, strict=True) if b is loops[-1].var]
+    if len(steps) != 1:
+        raise ScheduleError(f"the partial sums of {ref.name} have no axis of their own for the steps")
+    return sums, replace(axes, row=moved[axes.row], column=moved[axes.column], depth=steps[0])
+
+
+def _reducing(s: Schedule, ref: BlockRef) -> set[Var]:
+    """Returns the variables of the loops over the terms."""
+    block = block_of(s, ref)
+    reduced = reduce_axes(block)
+    return {v for a, b in zip(block.axes, block.bindings, strict=True) if a in reduced for v in free_vars(b)}

@@ -1,0 +1,100 @@
+"""The parts of factors in the memory that a block of threads shares: how they lie there, and how threads fetch them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd, prod
+
+from weft.cost import BANKS, NEAR_STEPS, UNROLLED_FETCHES, WORD, SharedTile
+from weft.ir import ONE, Expr, Var, known_divisor, linear_terms
+from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.rules.block_facts import block_of, inputs_of
+from weft.schedule.rules.grid.tile_axes import TileAxes
+from weft.schedule.schedule import Schedule
+
+
+def lay_out_part(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes, tile: SharedTile) -> bool:
+    """Lays a copy out by steps, then by rows or columns, which threads read side by side; tells whether threads write it across.
+
+    That is so where it is fetched along the steps: rows of such a stride begin in different banks.
+    """
+    written = block_of(s, copy).writes[0].buffer
+    read = next(x for x in inputs_of(block_of(s, ref)) if x.buffer is written).indices
+    sizes = {axes.row.var: tile.high, axes.column.var: tile.wide}
+    side = [(n, sizes[i]) for n, i in enumerate(read) if isinstance(i, Var) and i in sizes]
+    steps = [n for n, i in enumerate(read) if _counts_steps(i, axes.depth.var, tile)]
+    if len(side) != 1 or len(steps) != 1:  # a part of an image, whose rows are windows into longer ones
+        return False
+    names = [f"x{n}" for n in range(len(read))]
+    (place, width) = side[0]
+    x, k = names[place], names[steps[0]]
+    to = [n for n in names if n not in (x, k)]
+    to += [f"{x} // {width}", f"{k} // {tile.steps}", f"{k} % {tile.steps}", f"{x} % {width}"]
+    s.transform_layout(copy, written.name, f"{', '.join(names)} -> {', '.join(to)}")
+    is_across = steps[0] > place
+    if is_across:
+        turn = max(1, BANKS // min(tile.steps, NEAR_STEPS))
+        s.storage_align(copy, len(to) - 2, 2 * turn, turn)
+    return is_across
+
+
+def _counts_steps(e: Expr, depth: Var, tile: SharedTile) -> bool:
+    """Tells whether an index goes by steps, from a multiple of those of a fetch, or those of a group of threads."""
+    found = linear_terms(e, [depth])
+    return found is not None and found[0].get(depth) == ONE and known_divisor(found[1]) % tile.depth == 0
+
+
+def fetch_together(s: Schedule, copy: BlockRef, around: int, tile: SharedTile, *, across: bool) -> None:
+    """Shares the elements of a copy among the threads of a block, neighbours to neighbours, or as they are written *across*.
+
+    Where rows of the copy are not whole rows of threads, each has threads of its own: divisions would hide which are in bounds.
+    """
+    loops = list(s.loops(copy))[around:]
+    if across and len(loops) == 2 and (s.extent(loops[1]) or 1) % NEAR_STEPS == 0:
+        high, low = s.split(loops[1], [None, NEAR_STEPS])
+        loops = [high, loops[0], low]
+        s.reorder(loops)
+    last = s.extent(loops[-1]) or 1
+    if tile.lanes > 1 and _fetch_vectors(s, copy, loops, tile):
+        return
+    threads = tile.y * tile.x
+    if len(loops) == 1 or threads % last == 0 or last % threads == 0:
+        whole = s.fuse(loops) if len(loops) > 1 else loops[0]
+        _bind(s, s.split(whole, [None, *_sharing(s.extent(whole), tile)]), tile)
+    else:
+        outer, z, y = s.split(loops[-2], [None, tile.layers, tile.y])
+        x = s.split(loops[-1], [None, tile.x])[1]
+        _bind(s, [outer, z, y, x], tile)
+
+
+def _fetch_vectors(s: Schedule, copy: BlockRef, loops: list[LoopRef], tile: SharedTile) -> bool:
+    """Lets threads fetch vectors of a copy; tells whether its rows are whole ones of words, and are shared evenly."""
+    words = s.extent(loops[-1]) or 0
+    whole = prod([s.extent(f) or 0 for f in loops])
+    is_word = block_of(s, copy).writes[0].buffer.dtype.bits == WORD
+    if not is_word or whole == 0 or words % tile.lanes or whole % (tile.x * tile.lanes):
+        return False
+    fused = s.fuse(loops) if len(loops) > 1 else loops[0]
+    *threads, lane = s.split(fused, [None, *_sharing(whole // tile.lanes, tile), tile.lanes])
+    _bind(s, threads, tile)
+    s.vectorize(lane)
+    return True
+
+
+def _sharing(elements: int | None, tile: SharedTile) -> tuple[int, int, int]:
+    """Returns how many threads along z, y and x fetch so many elements: no more than have whole rows, which need no condition."""
+    if elements is None or elements % tile.x != 0:
+        return tile.layers, tile.y, tile.x
+    y = min(tile.y, elements // tile.x)
+    return gcd(tile.layers, max(1, elements // (tile.x * y))), y, tile.x
+
+
+def _bind(s: Schedule, loops: Sequence[LoopRef], tile: SharedTile) -> None:
+    """Binds all but the first of the loops to the axes z, y and x of threads; what one fetches is on its way at once."""
+    outer, z, y, x = loops
+    if tile.layers > 1:
+        s.bind(z, "threadIdx.z")
+    s.bind(y, "threadIdx.y")
+    s.bind(x, "threadIdx.x")
+    if (s.extent(outer) or UNROLLED_FETCHES) < UNROLLED_FETCHES:
+        s.unroll(outer)
