@@ -75,7 +75,7 @@ from weft.cost.rules.sketch import (
     inner_order_plans, may_unroll, may_write, outer_order_plans, pad_input_plans, padded_parts, reduce_order_plans,
     reduce_tile_plans, register_tile_plans, remainder_versions, tiles_held,
 )
-from weft.cost.rules.shared_reduction import BlockReduction, block_reduction_plans
+from weft.cost.rules.row_threads import NO_ROWS, RowGroup, RowThreads, row_thread_plans
 from weft.cost.rules.shared_tile import (
     BANKS, LONG_ENOUGH, NO_TILE, WORD, PartExtent, SharedTile, TiledProduct, shared_tile_plans,
 )
@@ -94,7 +94,7 @@ from weft.cost.graph.winograd import (
 )
 
 __all__ = [
-    "Accept", "Accumulators", "Address", "Answering", "BANKS", "BlockReduction", "Borders", "CONDITION_ROUNDS", "CacheTile",
+    "Accept", "Accumulators", "Address", "Answering", "BANKS", "Borders", "CONDITION_ROUNDS", "CacheTile",
     "Candidate", "Candidates", "Case", "Choose", "Choosing", "CodeBudget", "Convolution", "CostSource", "D", "DIRECT",
     "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "ENTRY_CYCLES", "ESTIMATED", "FALLBACK_SIZE",
     "FEWEST_TILES", "FOLDED_TIMES_CONSTANTS", "FloatConvolution", "FloatProduct", "Following", "Form", "FragmentTile",
@@ -104,16 +104,16 @@ __all__ = [
     "LONGEST_WINDOW_STRIDE", "LONG_BORDER", "LONG_ENOUGH", "LOOP_CYCLES", "Layer", "Layout", "LoopNest", "MANY_INDICES",
     "MIXED_GAIN", "MOST_LOOP_VECTORS", "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_STREAMS", "MOST_UNROLLED_CHOICES",
     "MOST_UNROLLED_STEPS", "MOST_UNSWITCHED", "MOST_WINDOW_TAPS", "MatrixTile", "MatrixTileProblem", "MergeAxes",
-    "NARROW_BLOCK", "NO_TILE", "NarrowFactors", "NarrowWeight", "ORDER_BEAMS", "ORDER_STEPS", "OnePass", "OpenSize", "Order",
+    "NARROW_BLOCK", "NO_ROWS", "NO_TILE", "NarrowFactors", "NarrowWeight", "ORDER_BEAMS", "ORDER_STEPS", "OnePass", "OpenSize", "Order",
     "OrderProblem", "OuterOrder", "PACKED_AT_ONCE", "PANEL_VECTORS", "PLACEMENT_EXCHANGES", "PLACEMENT_IMPROVEMENTS",
     "PLACEMENT_PAIRS", "PROGRAM", "PadInput", "Panel", "Parallel", "PartExtent", "Plan", "Planner", "Prefetch",
     "PrefetchSteps", "Probe", "Question", "RANGE_DEPTH", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
-    "RightOperand", "RoundedFactors", "RowBlock", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE", "SHORTEST_CUT_VECTOR",
+    "RightOperand", "RoundedFactors", "RowBlock", "RowGroup", "RowThreads", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE", "SHORTEST_CUT_VECTOR",
     "SHORTEST_REDUCTION", "SHORT_TRANSFORM", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED", "SMALLEST_PLANNED_BUFFER",
     "SMALL_PART", "SPILL_CYCLES", "SharePatches", "SharedTile", "SketchProblem", "SkipPadding", "Slide", "SolveJointly",
     "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "ThreadBlock", "Tile", "TileProblem", "TiledProduct",
     "Tiling", "TransposedPhases", "UNROLLED_VECTORS", "Versions", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowTile",
-    "Winograd", "WriteOut", "accumulator_plans", "addressed", "block_reduction_plans", "blocked_cycles", "border_plans",
+    "Winograd", "WriteOut", "accumulator_plans", "addressed", "blocked_cycles", "border_plans",
     "by_cost", "bytes_of", "bytes_touched", "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at",
     "depth_plans", "depthwise_cycles", "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles",
     "elements", "enough_tasks", "fma_cycles", "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans",
@@ -125,7 +125,7 @@ __all__ = [
     "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans", "plain_cycles", "possible_cases",
     "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of", "rearrangement_plans", "recomputation_plans",
     "reduce_order_plans", "reduce_tile_plans", "register_tile_plans", "remainder_versions", "right_operand_plans",
-    "rounded_factor_plans", "row_block_plans", "rule_plans", "shared_tile_plans", "size_of", "step_along", "subject_of",
+    "rounded_factor_plans", "row_block_plans", "row_thread_plans", "rule_plans", "shared_tile_plans", "size_of", "step_along", "subject_of",
     "table_plans", "taken_apart_plans", "thread_block_plans", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans",
     "unfused_cycles", "unrolled_steps", "version_plans", "window_tile_plans", "winograd_cycles", "winograd_panel",
     "write_out_plans",
