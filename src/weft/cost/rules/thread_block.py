@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from weft.cost.plans.plan import Candidate, Decision
-from weft.cost.rules.shared_reduction import FULL_DEVICE
+from weft.cost.rules.row_threads import FULL_DEVICE
 from weft.targets import Target
 
 BLOCKS = (256, 128, 64, 512)

@@ -1,25 +1,27 @@
-"""Makes a tree reduction of each loop that combines partial results of the threads of a block.
+"""Makes a reduction by a few steps of each loop that combines partial results of the threads of a block.
 
-    for k in range(0, 8):                                  R = alloc("shared", f32[8])
-        with block("C", vk=reduce(8, k)):                  for t in bound(0, 8, thread="threadIdx.x"):
+    for k in range(0, 64):                                 R = alloc("shared", f32[64])
+        with block("C", vk=reduce(64, k)):                 for t in bound(0, 64, thread="threadIdx.x"):
             annotate(cross_thread="threadIdx.x")               R[t] = P[t]
-            with init():                                   for t in bound(0, 4, thread="threadIdx.x"):
-                C[0] = 0.0                        ->           R[t] = R[t] + R[t + 4]
-            C[0] = C[0] + P[vk]                            for t in bound(0, 2, thread="threadIdx.x"):
-                                                               R[t] = R[t] + R[t + 2]
-                                                           for t in bound(0, 1, thread="threadIdx.x"):
-                                                               R[t] = R[t] + R[t + 1]
+            with init():                                   for t in bound(0, 8, thread="threadIdx.x"):
+                C[0] = 0.0                        ->           for i in unrolled(0, 7):
+            C[0] = C[0] + P[vk]                                    P[t] = P[t] + R[i * 8 + t + 8]
+                                                               R[t] = P[t]
                                                            C[0] = 0.0
-                                                           C[0] = C[0] + R[0]
+                                                           for i in unrolled(0, 8):
+                                                               C[0] = C[0] + R[i]
 
-The threads exchange values through the memory of a warp, if they are one and the target has such memory (it stands for
-instructions that shuffle registers), else through shared memory. In each step the upper half is combined into the lower one.
+The threads exchange values through shared memory, in as few steps as take about as many values each: every step waits for all
+threads, and loads do not wait for one another. Where each thread has the result for itself, all of them make the last step. Threads
+that are one warp exchange them through its memory instead, if the target has such memory (it stands for instructions that shuffle
+registers): in each step the upper half is combined into the lower one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from weft.ir import TRUE, ZERO, Const, Expr, Node, Var, free_vars, index, map_nodes, substitute
 from weft.loop import (
@@ -46,7 +48,10 @@ from weft.loop import (
 from weft.lower.analysis.barrier_intervals import thread_extents
 from weft.lower.analysis.grid_shape import THREADS, axis_of, is_over_blocks
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, map_functions
-from weft.targets import Target
+from weft.targets import Sight, Target, sight_of
+
+MOST_AT_ONCE: Final = 16
+"""Partial results that one thread combines alone: as many loads, which do not wait for one another, take no longer than a step."""
 
 
 def lower_cross_thread_reductions(program: Program, target: Target) -> Program:
@@ -69,29 +74,33 @@ class _Combination:
         """Returns the statement that writes the partial result of thread *t* to the row of each result."""
         return seq(*[Store(rows[b], (t,), substitute(x, {self.lane: t}), None) for b, x in self.parts.items()])
 
-    def step(self, rows: Mapping[Buffer, Buffer], to: Expr, of: Expr) -> Stmt:
-        """Returns the statement that combines element *of* of the rows into element *to*."""
-        return rename_fresh(self._redirected(rows, to, of))
+    def step(self, rows: Mapping[Buffer, Buffer], t: Expr, of: Expr) -> Stmt:
+        """Returns the statement that combines element *of* of the rows into the partial result of thread *t*."""
+        return rename_fresh(self._redirected(rows, t, of))
 
-    def last(self, rows: Mapping[Buffer, Buffer]) -> Stmt:
-        """Returns the statement that combines the first elements of the rows into the results."""
-        return seq(self.start, self._redirected(rows, None, ZERO))
+    def last(self, rows: Mapping[Buffer, Buffer], count: int) -> Stmt:
+        """Returns the statement that combines the first *count* elements of the rows into the results."""
+        return seq(self.start, _each(count, lambda i: rename_fresh(self._redirected(rows, None, i))))
 
-    def _redirected(self, rows: Mapping[Buffer, Buffer], to: Expr | None, of: Expr) -> Stmt:
-        """Returns the update of element *to* of the rows, or of the results themselves, by element *of* of the rows."""
+    def _redirected(self, rows: Mapping[Buffer, Buffer], t: Expr | None, of: Expr) -> Stmt:
+        """Returns the update of the partial result of thread *t*, or of the results themselves, by element *of* of the rows."""
         row_of = {x.buffer: rows[b] for b, x in self.parts.items()}
+        own = {} if t is None else {b: (x.buffer, self._indices(x, t)) for b, x in self.parts.items()}
 
         def change(n: Node) -> Node | None:
             match n:
                 case Load(b, _) if b in row_of:
                     return Load(row_of[b], (of,))
-                case Load(b, _) if b in rows and to is not None:
-                    return Load(rows[b], (to,))
-                case Store(b, _, value, mask) if b in rows and to is not None:
-                    return Store(rows[b], (to,), value, mask)
+                case Load(b, _) if b in own:
+                    return Load(*own[b])
+                case Store(b, _, value, mask) if b in own:
+                    return Store(*own[b], value, mask)
             return None
 
         return map_nodes(self.update, change)
+
+    def _indices(self, part: Load, t: Expr) -> tuple[Expr, ...]:
+        return tuple([substitute(i, {self.lane: t}) for i in part.indices])
 
 
 def _combination(loop: For) -> _Combination | None:
@@ -149,17 +158,15 @@ class _Lower(StmtRewriter):
         return For(s.var, s.begin, s.extent, s.kind, body, s.notes)
 
     def _tree(self, c: _Combination, axis: str) -> Stmt:
-        """Returns the tree: each step combines the upper half of the remaining values into the lower half."""
+        """Returns the steps, each by fewer threads than the one before, and then the combination of what is left."""
         scope = self._scope(axis, c.count)
         rows = {b: Buffer(f"{b.name}_row", (c.count,), b.dtype, scope) for b in c.parts}
         t = Var("t")
-        made = [_phase(axis, t, c.count, c.first(rows, t))]
-        left = c.count
-        while left > 1:
-            half, t = (left + 1) // 2, Var("t")
-            made.append(_phase(axis, t, left - half, c.step(rows, t, t + index(half))))
-            left = half
-        body = seq(*made, c.last(rows))
+        made, left = [_phase(axis, t, c.count, c.first(rows, t))], c.count
+        for threads in _halves(c.count) if scope == "warp" else _wide_steps(c):
+            made += _step(c, rows, axis, left, threads)
+            left = threads
+        body = seq(*made, c.last(rows, left))
         for row in rows.values():
             body = Alloc(row, body)
         return body if c.predicate is TRUE else If(c.predicate, body, None)
@@ -170,6 +177,41 @@ class _Lower(StmtRewriter):
         rows = {a for a, n in self.extents.items() if a != axis and n > 1}
         is_warp = facts is not None and axis == THREADS[-1] and count == facts.warp == self.extents.get(axis)
         return "warp" if is_warp and rows <= self.around and self.target.scope("warp") is not None else "shared"
+
+
+def _halves(count: int) -> Iterator[int]:
+    """Yields how many values each step leaves that combines one half into the other."""
+    while count > 1:
+        count = (count + 1) // 2
+        yield count
+
+
+def _wide_steps(c: _Combination) -> list[int]:
+    """Returns how many values each step leaves, where all threads wait for one another between steps."""
+    steps = [1 << (c.count.bit_length() - 1) // 2] if c.count > MOST_AT_ONCE else []
+    is_own = all(sight_of(b.scope) is Sight.THREAD for b in c.parts)
+    return steps if is_own or c.count == 1 else [*steps, 1]
+
+
+def _step(c: _Combination, rows: Mapping[Buffer, Buffer], axis: str, left: int, threads: int) -> list[Stmt]:
+    """Returns the step after which the first elements of the rows, as many as *threads*, are all that is *left* combined."""
+    whole, rest = divmod(left, threads)
+    made: list[Stmt] = []
+    if whole > 1:
+        t = Var("t")
+        own = _each(whole - 1, lambda i: c.step(rows, t, i * index(threads) + (t + index(threads))))
+        made.append(_phase(axis, t, threads, own))
+    if rest:
+        t = Var("t")
+        made.append(_phase(axis, t, rest, c.step(rows, t, t + index(whole * threads))))
+    t = Var("t")
+    return [*made, _phase(axis, t, threads, c.first(rows, t))]
+
+
+def _each(count: int, body: Callable[[Expr], Stmt]) -> Stmt:
+    """Returns *body* for each number below *count*, written out."""
+    i = Var("i")
+    return body(ZERO) if count == 1 else For(i, ZERO, index(count), LoopKind.UNROLLED, body(i), ())
 
 
 def _phase(axis: str, t: Var, count: int, body: Stmt) -> Stmt:

@@ -16,15 +16,12 @@ from weft.cost import (
     bytes_of,
     one_pass_plans,
 )
-from weft.ir import free_vars
-from weft.loop import Block, Load
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import block_path, blocks_in, loops_on
 from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import (
     block_of,
     contraction_of,
-    inputs_of,
     is_reduction,
     is_tileable,
     reduce_axes,
@@ -34,6 +31,7 @@ from weft.schedule.rules.cpu.horizontal_reduction import reduce_horizontally
 from weft.schedule.rules.cpu.parallel import parallelize, sizes
 from weft.schedule.rules.cpu.sliding_window import sliding_axes
 from weft.schedule.rules.cpu.vectorize_axis import most_vectors, reduce_in_vectors, vectorize_last
+from weft.schedule.rules.row_loops import shared_rows
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
@@ -93,43 +91,11 @@ def _schedule_together(s: Schedule, refs: list[BlockRef], p: Planner) -> None:
 
 
 def _row_loops(s: Schedule, refs: list[BlockRef], final: BlockRef) -> list[LoopRef]:
-    """Returns the loops of the final block that are outside every reduction: the leading axes that it shares with all blocks.
-
-    Along them, each block reads only elements of its own row from the results of the other blocks.
-    """
-    last = block_of(s, final)
-    blocks = [block_of(s, r) for r in refs]
-    made = {r.buffer for b in blocks for r in b.writes}
-    depth = min(_leading(last, b) for b in blocks)
-    depth = min([depth, *[_of_own_row(b, x, depth) for b in blocks for x in inputs_of(b) if x.buffer in made]])
-    if is_reduction(last):
-        depth = min(depth, len(spatial_axes(last)))
+    """Returns the loops of the final block over the rows that all blocks share."""
+    depth = shared_rows([block_of(s, r) for r in refs])
     # the last axis of those is for vectors
-    depth = min([depth, *[len(spatial_axes(b)) - 1 for r, b in zip(refs, blocks, strict=True) if is_tileable(s, r)]])
+    depth = min([depth, *[len(spatial_axes(block_of(s, r))) - 1 for r in refs if is_tileable(s, r)]])
     return list(s.loops(final))[:depth]
-
-
-def _leading(final: Block, block: Block) -> int:
-    """Returns how many leading axes of *block* have the same extents as those of *final* and no reduction before them."""
-    count = 0
-    for a, b in zip(spatial_axes(final), spatial_axes(block), strict=False):
-        if a.extent is not b.extent:
-            break
-        count += 1
-    if not is_reduction(block) and not is_reduction(final) and block is not final:
-        return count
-    return min(count, len(spatial_axes(block)))
-
-
-def _of_own_row(block: Block, load: Load, depth: int) -> int:
-    """Returns up to which of the first *depth* dimensions the indices of *load* depend on as many leading axes alone.
-
-    An argsort's search reads every rank of its vector: at each element, all ranks would be recomputed.
-    """
-    axes = [a.var for a in spatial_axes(block)]
-    while any(not set(free_vars(i)) <= set(axes[:depth]) for i in load.indices[:depth]):
-        depth -= 1
-    return depth
 
 
 def _try_compute_at(s: Schedule, ref: BlockRef, loop: LoopRef) -> None:

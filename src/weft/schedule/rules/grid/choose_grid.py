@@ -1,12 +1,15 @@
-"""The choice of rules for grids: reductions first, since they place what reads them; all else is one thread an element."""
+"""The choice of rules for grids: reductions first, since they place what reads them; all else is one thread an element.
+
+Contractions with rows and columns have tiles; other reductions, and all around them, are computed row by row.
+"""
 
 from __future__ import annotations
 
 from weft.cost import PROGRAM, Planner, ThreadBlock, elements, thread_block_plans
 from weft.schedule.rules.block_facts import block_of, is_reduction, spatial_axes
 from weft.schedule.rules.cpu.inline import inline_blocks
-from weft.schedule.rules.grid.block_reduction import reduce_in_blocks
 from weft.schedule.rules.grid.fragment_tiles import schedule_fragment_tiles
+from weft.schedule.rules.grid.row_blocks import is_free, schedule_rows
 from weft.schedule.rules.grid.shared_tiles import schedule_shared_tiles
 from weft.schedule.rules.grid.thread_elements import bind_elements
 from weft.schedule.rules.grid.thread_reduction import reduce_in_threads
@@ -19,11 +22,11 @@ def schedule_grid(s: Schedule, p: Planner) -> None:
     most = max([elements(spatial_axes(block_of(s, ref))) for ref in s.blocks()], default=1)
     block = p.decide(PROGRAM, ThreadBlock, lambda m: thread_block_plans(most, m))
     for ref in s.blocks():
-        if not is_reduction(block_of(s, ref)):
-            continue
-        if schedule_fragment_tiles(s, ref, p) or schedule_shared_tiles(s, ref, p, block.threads):
-            continue
-        if not reduce_in_blocks(s, ref, p):
+        if is_reduction(block_of(s, ref)):
+            _ = schedule_fragment_tiles(s, ref, p) or schedule_shared_tiles(s, ref, p, block.threads)
+    schedule_rows(s, p)
+    for ref in s.blocks():
+        if is_free(s, ref) and is_reduction(block_of(s, ref)):
             reduce_in_threads(s, ref, block.threads)
     for ref in s.blocks():
         bind_elements(s, ref, block.threads, block.lanes)

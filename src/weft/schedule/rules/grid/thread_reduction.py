@@ -39,10 +39,10 @@ def _place(s: Schedule, ref: BlockRef, threads: int) -> None:
 
 def reader_of(s: Schedule, ref: BlockRef) -> BlockRef:
     """Returns the epilogue of a reduction, or a copy of its results that is made now."""
-    return _epilogue(s, ref) or s.cache_write(ref, "local")
+    return epilogue_of(s, ref) or s.cache_write(ref, "local")
 
 
-def _epilogue(s: Schedule, ref: BlockRef) -> BlockRef | None:
+def epilogue_of(s: Schedule, ref: BlockRef) -> BlockRef | None:
     """Returns the one reader of a reduction that reads each element once, for an element of its own; None without one."""
     block = block_of(s, ref)
     users = readers(s.function, block)

@@ -1,0 +1,159 @@
+"""How many threads share a row of a group of reductions and of what is computed from them, or whether they have kernels each.
+
+The figures are of an H200 (2026-11-26, benchmarks/gpu/gpu.py): a launch in a graph takes 2 us, memory moves 4.2 TB/s, and 132
+multiprocessors hold 2048 threads each, half as many where each has 64 registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from weft.cost.plans.plan import Candidate, Decision
+from weft.targets import Target
+
+FULL_DEVICE: Final = 132 * 1024
+"""Threads that keep a device at work; fewer leave its multiprocessors idle."""
+
+FULL_BLOCKS: Final = 4 * 132
+"""Blocks that give each multiprocessor several."""
+
+LAUNCH_CYCLES: Final = 3500.0
+"""What a kernel of its own takes, beside its work."""
+
+MEMORY_CYCLES: Final = 600.0
+"""The latency of memory."""
+
+WAIT_CYCLES: Final = 40.0
+"""What a step of a reduction takes that threads wait for one another in: an exchange through shared memory, and a barrier."""
+
+MEMORY_WORDS: Final = 600.0
+"""The words that memory moves in a cycle, all multiprocessors together, where threads access vectors."""
+
+SCALAR_PART: Final = 0.8
+"""The part of that rate where threads access words, as long as these are of 32 bits: shorter ones are moved one in a cycle, too."""
+
+WORD_BITS: Final = 32
+
+APART_CYCLES: Final = 8.0
+"""What a term takes that neighbouring threads read from rows of their own: each moves a sector, of which it uses one word."""
+
+MOST_HELD: Final = 64
+"""The most words of a row that a thread keeps in registers."""
+
+MANY_HELD: Final = 32
+"""More words than these leave room for fewer threads."""
+
+BLOCK_OF_ROWS: Final = 128
+"""The threads of a block that short rows fill together."""
+
+FEW_AT_ONCE: Final = 16
+"""Partial results that are combined in one step."""
+
+
+MOST_LANES: Final = 8
+"""The most elements of a vector."""
+
+
+@dataclass(frozen=True)
+class RowThreads(Decision):
+    """The threads that share a row, the rows of a block, the elements side by side that a thread accesses as a vector.
+
+    Whether threads keep their parts of a row in registers, from the first reduction to the last result. With 0 threads, each
+    reduction has a kernel of its own, and so has what is computed from it.
+    """
+
+    question = "the threads of a row"
+    of_grids = True
+    threads: int
+    rows: int = 1
+    lanes: int = 1
+    held: bool = True
+
+
+NO_ROWS: Final = RowThreads(0)
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """Some *rows* of *width* elements, with as many *reductions* among as many *blocks*.
+
+    `bits` are those of the narrowest element that is accessed along the row, 0 where it has no vectors, and elements lie side by
+    side by multiples of *last*. Where sizes are
+    symbolic, `is_fixed` does not hold, and no row is kept. The terms of a reduction lie `side_by_side`, or those of neighbouring
+    rows do. `is_held` tells whether anything along the row is used twice.
+    """
+
+    rows: int
+    width: int
+    reductions: int
+    blocks: int
+    bits: int = 0
+    last: int = 1
+    is_fixed: bool = True
+    is_held: bool = True
+    side_by_side: bool = True
+
+
+def row_thread_plans(row: RowGroup, target: Target) -> Iterator[Candidate[RowThreads]]:
+    """Yields the choices for a group; the cycles are those until the last thread is done."""
+    yield Candidate(NO_ROWS, _apart_cycles(row))
+    grid = target.grid
+    if grid is None:
+        return
+    wide = min(MOST_LANES, target.access_lanes(row.bits)) if row.bits else 1
+    for lanes in dict.fromkeys((wide, 1)):
+        if row.last % lanes:
+            continue
+        for threads in _threads(row.width // lanes, grid.warp, grid.block):
+            each = -(-row.width // (threads * lanes)) * lanes
+            held = row.is_fixed and row.is_held and each <= MOST_HELD
+            for rows in _rows(row.rows, threads, grid.block):
+                yield Candidate(RowThreads(threads, rows, lanes, held), _cycles(row, threads, lanes, each, held=held))
+
+
+def _threads(vectors: int, warp: int, most: int) -> list[int]:
+    """Returns the numbers of threads for so many vectors: powers of two, and whole warps that share them evenly."""
+    powers = [1 << n for n in range(2, most.bit_length()) if 1 << n <= min(vectors, most)]
+    return sorted({*powers, *[n for n in range(warp, min(vectors, most) + 1, warp) if vectors % n == 0]})
+
+
+def _rows(rows: int, threads: int, most: int) -> Iterator[int]:
+    """Yields how many rows a block has: several short ones, where there are enough for all multiprocessors."""
+    together = max(1, min(most, BLOCK_OF_ROWS) // threads)
+    while together > 1 and (rows % together or rows // together < FULL_BLOCKS):
+        together //= 2
+    yield together
+
+
+def _cycles(row: RowGroup, threads: int, lanes: int, each: int, *, held: bool) -> float:
+    """Returns the cycles of a group whose rows are shared by so many *threads*, with *each* so many elements."""
+    full = FULL_DEVICE * min(1.0, MANY_HELD / each) if held else FULL_DEVICE
+    turns = max(1.0, row.rows * threads / full)
+    latency = MEMORY_CYCLES + each * row.blocks + row.reductions * _combining(threads)
+    apart = 1.0 if row.side_by_side else APART_CYCLES
+    passes = 2 if held else 2 * row.blocks
+    return latency * turns + row.rows * row.width * passes * apart / _rate(row, lanes)
+
+
+def _rate(row: RowGroup, lanes: int) -> float:
+    """Returns the elements that memory moves in a cycle."""
+    return MEMORY_WORDS * (max(1.0, WORD_BITS / row.bits) if lanes > 1 else SCALAR_PART)
+
+
+def _combining(threads: int) -> float:
+    """Returns the cycles of a reduction over the partial results of the threads of a row."""
+    if threads <= FEW_AT_ONCE:
+        return WAIT_CYCLES + 2.0 * threads
+    last = 1 << (threads.bit_length() - 1) // 2
+    return 2.0 * WAIT_CYCLES + 2.0 * (threads // last + last)
+
+
+def _apart_cycles(row: RowGroup) -> float:
+    """Returns the cycles of kernels whose threads have elements, or results, of their own."""
+    turns = max(1.0, row.rows / FULL_DEVICE)
+    apart = APART_CYCLES if row.side_by_side else 1.0
+    reduced = (MEMORY_CYCLES + row.width) * turns + row.rows * row.width * apart / _rate(row, 1)
+    others = MEMORY_CYCLES + 2 * row.rows * row.width / _rate(row, 1)
+    return reduced * row.reductions + (row.blocks - row.reductions) * others + (row.blocks - 1) * LAUNCH_CYCLES

@@ -1,0 +1,323 @@
+"""Rows by the threads of a block: softmax, normalizations, means and products with a vector, each as one kernel.
+
+    for i: for k: M[i] = max(M[i], X[i, k])                  for i in bound(0, n, thread="blockIdx.x"):
+    for i, j:     E[i, j] = exp(X[i, j] - M[i])                  for t in threads: for r, v: x[r, v] = X[i, (r * 64 + t) * 4 + v]
+    for i, k:     S[i] += E[i, k]                      ->        for t in threads: for r, v: m = max(m, x[r, v])
+    for i, j:     Y[i, j] = E[i, j] / S[i]                       M = the largest m of all threads
+                                                                 for t in threads: for r, v: e[r, v] = exp(x[r, v] - M)
+                                                                 ...
+
+Each thread has the same elements in all of the blocks: vectors that lie side by side with those of its neighbours. What it computes
+with them stays in its registers, if they are few enough, and so does what several blocks read. Values of the row as a whole are
+computed by every thread for itself. Rows that are long, or of any length, are read again by each block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from weft.cost import (
+    Planner,
+    RowGroup,
+    RowThreads,
+    bytes_of,
+    elements,
+    row_thread_plans,
+    size_of,
+)
+from weft.ir import ONE, Const, free_vars
+from weft.loop import Axis, Block, Buffer, Load, Store, loads
+from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.cursors.tree import alloc_of, block_path, blocks_in, loops_on
+from weft.schedule.legality.trust import proving
+from weft.schedule.rules.block_facts import (
+    block_of,
+    ignores_or_follows,
+    inputs_of,
+    is_reduction,
+    reads_along,
+    reduce_axes,
+    spatial_axes,
+)
+from weft.schedule.rules.grid.thread_reduction import epilogue_of
+from weft.schedule.rules.row_loops import shared_rows
+from weft.schedule.schedule import Schedule
+from weft.support.errors import ScheduleError
+
+
+def schedule_rows(s: Schedule, p: Planner) -> None:
+    """Schedules what is left of *s* row by row, if that pays: all of it together, or each reduction with its epilogue."""
+    free = [r for r in s.blocks() if is_free(s, r)]
+    if any(is_reduction(block_of(s, r)) for r in free) and _schedule_group(s, free, p):
+        return
+    for ref in free:
+        if is_reduction(block_of(s, ref)) and is_free(s, ref):
+            reader = epilogue_of(s, ref)
+            _schedule_group(s, [ref] if reader is None else [ref, reader], p)
+
+
+def is_free(s: Schedule, ref: BlockRef) -> bool:
+    """Tells whether a block has a nest of its own, unscheduled."""
+    loops = loops_on(block_path(s.function, ref))
+    return all(f.kind == "range" and len(blocks_in(f)) == 1 for f in loops)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The blocks of a group, and how many leading axes of each are the rows."""
+
+    blocks: tuple[Block, ...]
+    depth: int
+
+    def own_axes(self, block: Block) -> list[Axis]:
+        """Returns the axes along the row: those that a block reduces, or computes elements along."""
+        axes = reduce_axes(block) or spatial_axes(block)[self.depth :]
+        return [a for a in axes if a.extent is not ONE]
+
+    def is_own_element(self, block: Block, x: Load | Store) -> bool:
+        """Tells whether an access is of the element that the place in the row tells, the same for all blocks."""
+        rows = [a for a in spatial_axes(block)[: self.depth] if a.extent is not ONE]
+        single = {a.var for a in block.axes if a.extent is ONE}
+        moving = [i for i in x.indices if not isinstance(i, Const) and i not in single]
+        return moving == [a.var for a in (*rows, *self.own_axes(block))]
+
+    def extents(self, block: Block) -> list[object]:
+        """Returns the extents of a block's axes along the row."""
+        return [a.extent for a in self.own_axes(block)]
+
+
+def _schedule_group(s: Schedule, refs: Sequence[BlockRef], p: Planner) -> bool:
+    rows = _rows_of(s, refs)
+    if rows is None:
+        return False
+    group, program = _facts(s, rows), s.program
+
+    def is_legal(choice: RowThreads) -> bool:
+        return choice.threads == 0 or _can_share(s, refs, rows, choice)
+
+    choice = p.decide(refs[-1].name, RowThreads, lambda m: row_thread_plans(group, m), is_legal)
+    if choice.threads:
+        _share(s, refs, rows, choice)
+    return s.program is not program
+
+
+def _rows_of(s: Schedule, refs: Sequence[BlockRef]) -> _Rows | None:
+    """Returns the rows of a group; None where a reduction has several results in a row, or only one of its own axes."""
+    blocks = tuple([block_of(s, r) for r in refs])
+    rows = _Rows(blocks, shared_rows(blocks))
+    if any(elements(spatial_axes(b)[rows.depth :]) > 1 for b in blocks if is_reduction(b)):
+        return None
+    return rows if all(rows.own_axes(b) for b in blocks if is_reduction(b)) else None
+
+
+def _facts(s: Schedule, rows: _Rows) -> RowGroup:
+    blocks = rows.blocks
+    own = [rows.own_axes(b) for b in blocks]
+    last = gcd(*[int(a[-1].extent.value) if isinstance(a[-1].extent, Const) else 1 for a in own if a])
+    held = [*_kept(s, rows), *_read_again(rows)]
+    return RowGroup(
+        rows=elements(spatial_axes(blocks[-1])[: rows.depth]),
+        width=max(elements(a) for a in own),
+        reductions=sum(map(is_reduction, blocks)),
+        blocks=len(blocks),
+        bits=_vector_bits(rows),
+        last=last,
+        is_fixed=all(isinstance(a.extent, Const) for axes in own for a in axes),
+        is_held=bool(held),
+        side_by_side=_lie_side_by_side(rows),
+    )
+
+
+def _vector_bits(rows: _Rows) -> int:
+    """Returns the bits of the narrowest element that is accessed in order along the row; 0 where any is not."""
+    found: list[int] = []
+    for b in rows.blocks:
+        own = rows.own_axes(b)
+        if not own:
+            continue
+        touched: list[Load | Store] = [*loads(b.body), *([b.body] if isinstance(b.body, Store) else [])]
+        if not isinstance(b.body, Store) or not all(ignores_or_follows(x, own[-1].var) for x in touched):
+            return 0
+        found += [x.buffer.dtype.bits for x in touched if reads_along(x, own[-1].var)]
+    return min(found, default=0)
+
+
+def _lie_side_by_side(rows: _Rows) -> bool:
+    """Tells whether most of what reductions read lies side by side along the row."""
+    along = across = 0
+    for b in filter(is_reduction, rows.blocks):
+        summed = {a.var for a in reduce_axes(b)}
+        for x in inputs_of(b):
+            moving = set(free_vars(x.indices[-1])) if x.indices else set()
+            along += bytes_of(x.buffer) if moving and moving <= summed else 0
+            across += bytes_of(x.buffer) if moving - summed else 0
+    return along >= across
+
+
+def _kept(s: Schedule, rows: _Rows) -> list[Buffer]:
+    """Returns the intermediate results of which each thread reads what it has written itself."""
+    return [
+        w.buffer
+        for b in rows.blocks
+        for w in b.writes
+        if not is_reduction(b)
+        and rows.own_axes(b)
+        and alloc_of(s.function.body, w.buffer) is not None
+        and isinstance(b.body, Store)
+        and rows.is_own_element(b, b.body)
+        and all(_reads_own(rows, b, user, w.buffer) for user in rows.blocks)
+    ]
+
+
+def _reads_own(rows: _Rows, like: Block, user: Block, buffer: Buffer) -> bool:
+    """Tells whether a block reads of *buffer* only the element of its place in the row, if any, as *like* has it."""
+    read = [x for x in inputs_of(user) if x.buffer is buffer]
+    return not read or (rows.extents(user) == rows.extents(like) and all(rows.is_own_element(user, x) for x in read))
+
+
+def _read_again(rows: _Rows) -> dict[Buffer, list[Block]]:
+    """Returns the inputs of a group that several of its blocks read the element of their place of, and which do."""
+    made = {w.buffer for b in rows.blocks for w in b.writes}
+    found: dict[Buffer, list[Block]] = {}
+    for b in rows.blocks:
+        for buffer in dict.fromkeys(x.buffer for x in inputs_of(b) if x.buffer not in made):
+            if rows.own_axes(b) and _reads_own(rows, b, b, buffer):
+                found.setdefault(buffer, []).append(b)
+    return {
+        buffer: users
+        for buffer, users in found.items()
+        if len(users) > 1 and all(rows.extents(u) == rows.extents(users[0]) for u in users)
+    }
+
+
+def _can_share(s: Schedule, refs: Sequence[BlockRef], rows: _Rows, choice: RowThreads) -> bool:
+    """Tells whether a choice is legal: partial results may not be combined in any order, or a block may have to stay apart."""
+    try:
+        with proving():
+            _share(Schedule(s.program), refs, rows, choice)
+    except ScheduleError:
+        return False
+    return True
+
+
+def _share(s: Schedule, refs: Sequence[BlockRef], rows: _Rows, choice: RowThreads) -> None:
+    kept, again = (_kept(s, rows), _read_again(rows)) if choice.held else ([], {})
+    work = _place(s, refs, rows.depth, choice)
+    copies = [work.copied(buffer, [BlockRef(b.name) for b in users]) for buffer, users in again.items()]
+    for ref in (*refs, *work.added):
+        if is_reduction(block_of(s, ref)):
+            work.reduce(ref)
+        else:
+            work.compute(ref, kept)
+    for copy in copies:
+        work.compute(copy, [block_of(s, copy).writes[0].buffer])
+    work.bind()
+
+
+def _vector_inputs(s: Schedule, parts: BlockRef, lane: LoopRef) -> list[str]:
+    """Returns the names of what a block reads from global memory in the order of the loop *lane*."""
+    block = block_of(s, parts)
+    axis = next(a.var for a, b in zip(block.axes, block.bindings, strict=True) if b is lane.var)
+    return list(
+        dict.fromkeys(x.buffer.name for x in inputs_of(block) if x.buffer.scope == "global" and reads_along(x, axis))
+    )
+
+
+def _place(s: Schedule, refs: Sequence[BlockRef], depth: int, choice: RowThreads) -> _Work:
+    """Places all blocks in the loop over the rows of the last one."""
+    final, added = refs[-1], list[BlockRef]()
+    if is_reduction(block_of(s, final)):
+        final = s.cache_write(final, "local")
+        added.append(final)
+    loops = list(s.loops(final))[:depth] or [s.add_unit_loop(final, "row")]
+    for ref in reversed([*refs, *added][:-1]):
+        s.compute_at(ref, loops[-1])
+    row = s.fuse(loops) if len(loops) > 1 else loops[0]
+    around = s.split(row, [None, choice.rows]) if choice.rows > 1 else (row,)
+    return _Work(s, choice, tuple(around), added)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The scheduling of blocks inside of the loops *around* them, over rows."""
+
+    s: Schedule
+    choice: RowThreads
+    around: tuple[LoopRef, ...]
+    added: list[BlockRef]
+
+    def copied(self, buffer: Buffer, users: Sequence[BlockRef]) -> BlockRef:
+        """Returns the copy of an input that all *users* are to read, made once for each row."""
+        first, *others = users
+        copy = self.s.cache_read(first, buffer.name, "local", others)
+        self.s.compute_at(copy, self.around[-1])
+        return copy
+
+    def reduce(self, ref: BlockRef) -> None:
+        """Lets threads reduce parts of a row, and combine what they have."""
+        s, choice = self.s, self.choice
+        step, thread, lane = self._split(ref)
+        parts = s.cross_thread_reduce(ref, thread, "threadIdx.x")
+        if block_of(s, ref).writes[0].buffer not in s.function.params:
+            s.set_scope(ref, "local")
+        if choice.lanes > 1:
+            for name in _vector_inputs(s, parts, lane):
+                self._copy_vector(parts, name, step)
+
+    def _copy_vector(self, parts: BlockRef, name: str, step: LoopRef) -> None:
+        """Lets a reduction load vectors of an input."""
+        s = self.s
+        copy = s.cache_read(parts, name, "local")
+        s.compute_at(copy, step)
+        loops = list(s.loops(copy))[len(s.loops(parts)) - 1 :]
+        if [s.extent(f) for f in loops] != [self.choice.lanes]:
+            raise ScheduleError(f"{copy.name} is no vector")
+        s.vectorize(loops[0])
+
+    def compute(self, ref: BlockRef, kept: Sequence[Buffer]) -> None:
+        """Lets threads compute the elements of a row; each of them computes what the row has one of."""
+        s, written = self.s, block_of(self.s, ref).writes
+        own = len(s.loops(ref)) > len(self.around)
+        if not own:
+            if all(w.buffer not in s.function.params for w in written):
+                s.set_scope(ref, "local")
+            return
+        step, thread, lane = self._split(ref)
+        s.reorder([thread, step, lane])
+        s.bind(thread, "threadIdx.x")
+        if self.choice.lanes > 1:
+            s.vectorize(lane)
+        for w in written:
+            if any(w.buffer.name == k.name for k in kept):
+                s.set_scope(ref, "local")
+                self._lay_out(ref)
+
+    def _split(self, ref: BlockRef) -> tuple[LoopRef, LoopRef, LoopRef]:
+        """Splits the loops of a block along the row into steps, threads, and the elements of a vector."""
+        s = self.s
+        loops = list(s.loops(ref))[len(self.around) :]
+        whole = s.fuse(loops) if len(loops) > 1 else loops[0]
+        step, thread, lane = s.split(whole, [None, self.choice.threads, self.choice.lanes])
+        return step, thread, lane
+
+    def _lay_out(self, ref: BlockRef) -> None:
+        """Lays the result of a block out by threads, so that each one's elements are side by side."""
+        block, c = block_of(self.s, ref), self.choice
+        inside = {f.var for f in list(self.s.loops(ref))[len(self.around) :]}
+        own = {a.var for a, b in zip(block.axes, block.bindings, strict=True) if inside.intersection(free_vars(b))}
+        written = block.writes[0]
+        names = [f"x{n}" for n in range(written.buffer.rank)]
+        place = "0"
+        for n, r in enumerate(written.ranges):
+            place = f"({place}) * {size_of(written.buffer.shape[n])} + {names[n]}" if r.begin in own else place
+        to = [x for x, r in zip(names, written.ranges, strict=True) if r.begin not in own]
+        to += [f"({place}) // {c.threads * c.lanes}", f"({place}) // {c.lanes} % {c.threads}", f"({place}) % {c.lanes}"]
+        self.s.transform_layout(ref, written.buffer.name, f"{', '.join(names)} -> {', '.join(to)}")
+
+    def bind(self) -> None:
+        """Binds the loops over rows."""
+        self.s.bind(self.around[0], "blockIdx.x")
+        if len(self.around) > 1:
+            self.s.bind(self.around[1], "threadIdx.y")
