@@ -7,6 +7,7 @@ from weft.schedule.rules.block_facts import block_of, is_reduction, spatial_axes
 from weft.schedule.rules.cpu.inline import inline_blocks
 from weft.schedule.rules.grid.block_reduction import reduce_in_blocks
 from weft.schedule.rules.grid.fragment_tiles import schedule_fragment_tiles
+from weft.schedule.rules.grid.inline_fetches import inline_fetches
 from weft.schedule.rules.grid.shared_tiles import schedule_shared_tiles
 from weft.schedule.rules.grid.thread_elements import bind_elements
 from weft.schedule.rules.grid.thread_reduction import reduce_in_threads
@@ -25,5 +26,6 @@ def schedule_grid(s: Schedule, p: Planner) -> None:
             continue
         if not reduce_in_blocks(s, ref, p):
             reduce_in_threads(s, ref, block.threads)
+    inline_fetches(s, p)
     for ref in s.blocks():
         bind_elements(s, ref, block.threads, block.lanes)
