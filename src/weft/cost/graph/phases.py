@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import inf, prod
 from typing import Final
 
 from weft.cost.demand import fma_cycles
@@ -60,7 +60,8 @@ def transposed_plans(
     """Returns both choices: phases that are computed apart, in channel blocks, and such as are interleaved.
 
     *sizes* are those of its output, *strides* the number of phases in each dimension; each output is a sum of *depth* products.
-    Together, phases are computed of positions, too, that only some of them have; but their *channels* fill vectors together.
+    Together, phases are computed of positions, too, that only some of them have; but their *channels* fill vectors together. On a
+    grid of threads, which has no use for channels in blocks, one product computes them together.
     """
     lanes, phases = target.lanes(bits), prod(strides)
     apart = prod(-(-n // s) for n, s in zip(sizes, strides, strict=True)) * phases * -(-channels // lanes)
@@ -69,7 +70,7 @@ def transposed_plans(
     interleaved = together * step + prod(sizes) * channels * INTERLEAVE_CYCLES
     return by_cost(
         [
-            Candidate(TransposedPhases(apart=True), apart * step),
+            Candidate(TransposedPhases(apart=True), inf if target.has_threads else apart * step),
             Candidate(TransposedPhases(apart=False), interleaved),
         ]
     )

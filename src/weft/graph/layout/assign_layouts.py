@@ -146,7 +146,12 @@ class _Problem:
         return least if not n.operator.is_convolution else least + plain_cycles(_convolution(n), self.target)
 
     def _blocked(self, n: Node) -> float:
-        """Returns the cycles of the blocked form of a node, infinite where there is none."""
+        """Returns the cycles of the blocked form of a node, infinite where there is none.
+
+        Threads of a grid have no vectors for blocks to fill, and neighbours of them read neighbouring places.
+        """
+        if self.target.has_threads:
+            return inf
         lanes = self.target.lanes(n.output.dtype.bits)
         if not n.operator.is_convolution:
             filled = _channels(n.output) % output_block(_channels(n.output), lanes) == 0

@@ -91,8 +91,11 @@ def part_of_whole(node: Node, image: Sequence[int], made: Sequence[int], kernel:
 def winograd_plans(layer: Layer, target: Target, others: int = 0) -> list[Candidate[Winograd]]:
     """Returns the direct computation and the plans of the method, cheapest first; *others* are the bytes of other weights.
 
-    That the method needs larger weights is counted to its disadvantage.
+    That the method needs larger weights is counted to its disadvantage. Threads of a grid have no vectors, whose lanes its stages
+    fill with channels in blocks, and each stage would be a launch of its own: for these, the computation is direct.
     """
+    if target.has_threads:
+        return [Candidate(DIRECT, direct_cycles(layer, target, others))]
     costs = {
         plan: winograd_cycles(layer, tiling_of(plan, layer), target, others) for m in TILES for plan in _plans(layer, m)
     }

@@ -14,6 +14,7 @@ from weft.graph.core.graph import Graph
 from weft.graph.passes.bind_parameters import bind_parameters
 from weft.graph.passes.bound_buffers import bound_buffers
 from weft.graph.passes.choose_layouts import choose_layouts
+from weft.graph.passes.convolutions.choose_implicit_products import choose_implicit_products
 from weft.graph.passes.convolutions.choose_transposed_winograd import choose_transposed_winograd
 from weft.graph.passes.convolutions.choose_winograd import choose_winograd
 from weft.graph.passes.convolutions.lower_dilated_convolutions import lower_dilated_convolutions
@@ -56,6 +57,10 @@ def _simplify_calls(graph: Graph, context: GraphContext) -> Graph:
 def _lower_transposed_convolutions(graph: Graph, context: GraphContext) -> Graph:
     blocks = context.switches.uses(LAYOUT)
     return lower_transposed_convolutions(graph, context.planner, context.evaluator, blocks=blocks)
+
+
+def _choose_implicit_products(graph: Graph, context: GraphContext) -> Graph:
+    return choose_implicit_products(graph, context.planner) if context.target.has_threads else graph
 
 
 def _choose_layouts(graph: Graph, context: GraphContext) -> Graph:
@@ -120,7 +125,9 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("lower_volume_convolutions", with_evaluator(lower_volume_convolutions), 1),
     Pass("lower_dilated_convolutions", with_planner(lower_dilated_convolutions), 1, (WINOGRAD, LAYOUT), exact=False),
     Pass("lower_transposed_convolutions", _lower_transposed_convolutions, 1),
-    # all convolutions are there: one layout for each chain of them
+    # all convolutions are there
+    Pass("choose_implicit_products", _choose_implicit_products, 1),
+    # one layout for each chain of them
     Pass("choose_layouts", _choose_layouts, 1, (LAYOUT,)),
     # in blocks, and before they become others of float32
     Pass("narrow_convolutions", _narrow_convolutions, 1),

@@ -5,13 +5,20 @@ from __future__ import annotations
 from math import prod
 
 from weft.cost import Candidates, Inline, Planner, elements, inline_plans, rearrangement_plans, size_of
-from weft.ir import Const, Expr, Mul, Select, free_vars, post_order, reads_memory
+from weft.ir import Const, Expr, FloorDiv, FloorMod, Mul, Select, free_vars, post_order, reads_memory
 from weft.loop import Block, Buffer, Load, Store
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.cursors.tree import alloc_of
 from weft.schedule.legality.placement import readers
 from weft.schedule.legality.trust import proving
-from weft.schedule.rules.block_facts import block_of, computed_with, inputs_of, is_reduction, reads_along
+from weft.schedule.rules.block_facts import (
+    block_of,
+    computed_with,
+    contraction_of,
+    inputs_of,
+    is_reduction,
+    reads_along,
+)
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
@@ -23,8 +30,10 @@ def inline_blocks(s: Schedule, p: Planner) -> None:
         if not _is_candidate(s, block):
             continue
         users = readers(s.function, block)
+        if p.is_grid and _is_fetched(block, users):
+            continue
         if _repeats_no_work(block, users) and p.decide(ref.name, Inline, _plans(block, users)).inline:
-            _try_inline(s, ref)
+            try_inline(s, ref)
 
 
 def _is_candidate(s: Schedule, block: Block) -> bool:
@@ -50,6 +59,18 @@ def _repeats_no_work(block: Block, users: list[Block]) -> bool:
     if len(users) != 1 or not reads_once or elements(users[0].axes) > elements(block.axes):
         return False
     return not is_reduction(users[0]) or _is_sum_of_values(users[0], value)
+
+
+def _is_fetched(block: Block, users: list[Block]) -> bool:
+    """Tells whether *block* is a factor whose elements are found by division: threads compute parts of it as they fetch them.
+
+    Read through such indices, the factor would have no rows or columns to tile.
+    """
+    value = block.body.value if isinstance(block.body, Store) else None
+    divides = isinstance(value, Load) and any(
+        isinstance(n, FloorDiv | FloorMod) for i in value.indices for n in post_order(i)
+    )
+    return divides and any(contraction_of(u) is not None for u in users)
 
 
 def _is_sum_of_values(user: Block, value: Expr) -> bool:
@@ -83,7 +104,8 @@ def _pads(block: Block) -> bool:
     return isinstance(block.body, Store) and isinstance(block.body.value, Select)
 
 
-def _try_inline(s: Schedule, ref: BlockRef) -> None:
+def try_inline(s: Schedule, ref: BlockRef) -> None:
+    """Inlines the block *ref*, if that is legal."""
     try:
         with proving():
             s.compute_inline(ref)

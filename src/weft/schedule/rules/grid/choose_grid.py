@@ -9,6 +9,7 @@ from weft.cost import PROGRAM, Planner, ThreadBlock, elements, thread_block_plan
 from weft.schedule.rules.block_facts import block_of, is_reduction, spatial_axes
 from weft.schedule.rules.cpu.inline import inline_blocks
 from weft.schedule.rules.grid.fragment_tiles import schedule_fragment_tiles
+from weft.schedule.rules.grid.inline_fetches import inline_fetches
 from weft.schedule.rules.grid.row_blocks import is_free, schedule_rows
 from weft.schedule.rules.grid.shared_tiles import schedule_shared_tiles
 from weft.schedule.rules.grid.thread_elements import bind_elements
@@ -28,5 +29,6 @@ def schedule_grid(s: Schedule, p: Planner) -> None:
     for ref in s.blocks():
         if is_free(s, ref) and is_reduction(block_of(s, ref)):
             reduce_in_threads(s, ref, block.threads)
+    inline_fetches(s, p)
     for ref in s.blocks():
         bind_elements(s, ref, block.threads, block.lanes)

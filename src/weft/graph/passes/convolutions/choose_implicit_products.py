@@ -1,0 +1,79 @@
+"""Makes convolutions, for grids, products of matrices: of weights, and of patches of the image, computed where they are read.
+
+    y = relu(conv2d(x, w, b))     becomes     y = reshape(relu(conv2d_implicit(x, w', b)))
+
+with w [OC, IC, *K] as w' [K1 * K2 ... * IC, OC], and the result as [N, OC, places]: neighbouring threads compute neighbouring
+places, whatever the width of a row. Channels in blocks, phases of strides, and Winograd's transforms have their use where a core
+has vectors; threads take elements one by one, and each stage by itself would be a launch. The choice is by
+`cost.graph.implicit_products`.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from weft.cost import ImplicitProduct, Planner, implicit_product_plans, subject_of
+from weft.graph.core.graph import Graph, Node
+from weft.graph.core.graph_values import Constant, Value
+from weft.graph.rewriting.merged_axes import MergedAxes, Shape
+from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
+from weft.ir import ONE, Const, Expr
+from weft.ops import product
+
+
+def choose_implicit_products(graph: Graph, planner: Planner) -> Graph:
+    """Returns *graph* with products for its convolutions by constant weights in one group, where *planner* decides so."""
+    return rewrite_graph(graph, _Places(planner).rewrite)
+
+
+class _Places(MergedAxes):
+    """Convolutions and maps with a single axis of places."""
+
+    def __init__(self, planner: Planner) -> None:
+        super().__init__()
+        self.planner = planner
+
+    def computed(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
+        """Returns a convolution as an implicit product."""
+        x, w, bias = (*inputs, None, None, None)[:3]
+        if x is None or not isinstance(w, Constant) or not _is_product(node, w):
+            return None
+        kernel = w.extents[2:]
+        places, terms = prod([_size(s) for s in node.output.shape[2:]]), prod(w.extents[1:])
+        images, made = _size(x.shape[0]), w.extents[0]
+        decided = self.planner.decide(
+            subject_of(node.output.name),
+            ImplicitProduct,
+            lambda machine: implicit_product_plans(made, places, images, terms, machine),
+        )
+        if not decided.product:
+            return None
+        turned = new.add("transpose", [w], perm=(*range(2, w.rank), 1, 0))
+        matrix = new.add("reshape", [turned], shape=(terms, made), name=f"{w.name}_matrix")
+        window = {a: node.attribute(a) for a in ("strides", "pads", "dilations")}
+        if prod(kernel) == 1 and set(window["strides"]) == {1} and not any(window["pads"]):
+            image = self.merged(new, x, (*x.shape[:2], product(x.shape[2:])))
+            kernel, window = (1,), {"strides": (1,), "pads": (0, 0), "dilations": (1,)}
+        else:
+            image = x
+        return new.add("conv2d_implicit", [image, matrix, bias], source=node.source, kernel=kernel, **window)
+
+    def merged_shape(self, shape: Shape, whole: Shape) -> Shape | None:
+        """Returns the shape of images whose places are one axis, or of what all places share."""
+        if not shape:
+            return shape
+        aligned = (*[ONE] * (len(whole) - len(shape)), *shape)
+        if aligned[2:] == whole[2:]:
+            return *aligned[:2], product(whole[2:])
+        return (*aligned[:2], ONE) if all(s is ONE for s in aligned[2:]) else None
+
+
+def _is_product(node: Node, w: Constant) -> bool:
+    """Tells whether *node* is a convolution in one group over places of known number, more than one."""
+    sizes = node.output.shape[2:]
+    known = all(isinstance(s, Const) for s in (*sizes, *w.shape))
+    return node.op == "conv2d" and node.attribute("group") == 1 and known and any(s is not ONE for s in sizes)
+
+
+def _size(e: Expr) -> int:
+    return int(e.value) if isinstance(e, Const) else 1
