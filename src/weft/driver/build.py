@@ -259,7 +259,13 @@ def optimize_graph(
 
 def fuse_graph(graph: Graph, target: Target, options: CompileOptions, planner: Planner | None = None) -> FusedGraph:
     """Returns an optimized graph cut into kernels for *target*, in the order in which they run."""
-    fused = fuse(graph, planner, merge=options.uses(FUSION), most_buffers=target.most_buffers)
+    fused = fuse(
+        graph,
+        planner,
+        merge=options.uses(FUSION),
+        most_buffers=target.most_buffers,
+        whole_attention=target.has_threads,
+    )
     made = put_checks_last(order_groups(place_concats(fused)) if options.shares_memory else fused)
     whole = fuse_regions(made, lambda region: fuse_graph(region, target, options, planner))
     if planner is None or target.kind != "cpu" or not options.uses(VERSIONS):

@@ -129,7 +129,9 @@ class Schedule(PrimitiveMethods):
     def _run(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Function, Change, Any]:
         """Runs a primitive and checks the invariants of every scheduled function."""
         change, result = PRIMITIVES[name].run(self.function, *arguments, **keywords)
-        function = without_moot_notes(relegalize(change.function, self.function, in_order=change.in_order))
+        made = change.function
+        checked = made if change.algorithm else relegalize(made, self.function, in_order=change.in_order)
+        function = without_moot_notes(checked)
         check_scopes(function)
         check_instructions(function, self.function)
         return function, change, result

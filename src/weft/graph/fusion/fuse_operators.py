@@ -13,10 +13,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf, prod
 from typing import Final
 
-from weft.cost import FALLBACK_SIZE, LARGEST_GROUP, Planner, Recompute, recomputation_plans, subject_of
+from weft.cost import (
+    FALLBACK_SIZE,
+    LARGEST_GROUP,
+    JoinAttention,
+    Planner,
+    Recompute,
+    join_attention_plans,
+    recomputation_plans,
+    subject_of,
+)
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
 from weft.graph.core.symbols import variables_of
+from weft.graph.fusion.attention import Surroundings, attention_around, sizes_of
 from weft.graph.fusion.dominators import between, post_dominators
 from weft.graph.fusion.groups import Alias, FusedGraph, Group
 from weft.graph.fusion.node_facts import facts_of, is_rename, view_offset
@@ -29,17 +39,25 @@ SPARE_BUFFERS: Final = 2
 
 
 def fuse(
-    graph: Graph, planner: Planner | None = None, *, merge: bool = True, most_buffers: int | None = None
+    graph: Graph,
+    planner: Planner | None = None,
+    *,
+    merge: bool = True,
+    most_buffers: int | None = None,
+    whole_attention: bool = False,
 ) -> FusedGraph:
     """Returns the groups of *graph*, each equal workload with an equal key, and the views between them as aliases.
 
     Without *merge*, each node is a group of its own. *planner* decides what is computed several times; without one, what is
-    cheapest. A kernel may take *most_buffers*, if that is a limit.
+    cheapest. A kernel may take *most_buffers*, if that is a limit. With *whole_attention*, a kernel takes both products of an
+    attention, and the softmax between them.
     """
     fusion = _Fusion(_with_copied_outputs(graph), planner, most_buffers)
     for node in fusion.graph.nodes if merge else ():
         if fusion.is_anchor(node):
             fusion.extend_forward(node)
+    for node in fusion.graph.nodes if merge and whole_attention else ():
+        fusion.join_attention(node)
     for node in fusion.graph.nodes if merge else ():
         if fusion.is_injective(node):
             fusion.sink_into_users(node)
@@ -61,6 +79,7 @@ class _Fusion:
         self.set_of: dict[Node, set[Node]] = {n: {n} for n in graph.nodes}
         self.anchor: dict[Node, Node] = {n: n for n in graph.nodes if self.is_anchor(n)}
         self.position = {n: i for i, n in enumerate(graph.nodes)}
+        self.attention: set[Node] = set()
 
     def is_anchor(self, node: Node) -> bool:
         """Tells whether *node* reduces."""
@@ -89,6 +108,24 @@ class _Fusion:
         facts = self.facts[node]
         return all(facts.same_index(i) for i, v in enumerate(node.inputs) if v is not None and v.producer in path)
 
+    def join_attention(self, softmax: Node) -> None:
+        """Merges the product whose rows *softmax* normalizes, and the product that takes these, into one group."""
+        known = Surroundings(self.set_of.__getitem__, self.anchor, self.users, set(self.graph.roots), self.facts)
+        found = attention_around(softmax, known)
+        if found is None:
+            return
+        nodes = {m for n in found for m in self.set_of[n]}
+        if len(nodes) <= LARGEST_GROUP and not self._takes_too_many(nodes) and self._pays_as_one(found):
+            self._merge(found[0], nodes)
+            self.attention.update(nodes)
+
+    def _pays_as_one(self, found: Sequence[Node]) -> bool:
+        """Tells whether an attention is faster as one kernel."""
+        sizes, subject = sizes_of(found), subject_of(found[1].output.name)
+        if self.planner is None:
+            return False
+        return self.planner.decide(subject, JoinAttention, lambda m: join_attention_plans(sizes, m)).join
+
     def sink_into_users(self, node: Node) -> None:
         """Merges an injective *node* into its post-dominator, if every node on the paths between can be fused with it."""
         end = self.above[node]
@@ -100,10 +137,16 @@ class _Fusion:
         inner = [n for n in path if n is not end]
         if not all(self.is_injective(n) and n not in self.anchor and len(n.outputs) == 1 for n in inner):
             return
-        if self._can_end(end, {node, *inner}) and self._may_repeat(
-            node, max(_times(node.output, n.output) for n in path)
+        if self._can_end(end, {node, *inner}) and (
+            self._is_operand(end, [node, *inner])
+            or self._may_repeat(node, max(_times(node.output, n.output) for n in path))
         ):
             self._merge(end, [node, *inner])
+
+    def _is_operand(self, end: Node, path: Sequence[Node]) -> bool:
+        """Tells whether *path* makes a factor of an attention, which blocks of threads fetch for many rows at once."""
+        is_product = end in self.attention and self.facts[end].kind is OpClass.COMPLEX_OUT_FUSABLE
+        return is_product and all(self.facts[n].is_map or self.facts[n].is_rearrangement for n in path)
 
     def _may_repeat(self, node: Node, times: float) -> bool:
         """Tells whether each element of *node* may be computed so many *times*.
@@ -124,6 +167,8 @@ class _Fusion:
         if self.is_injective(end):
             return True
         facts = self.facts[end]
+        if end in self.attention:
+            return True
         read = [i for i, v in enumerate(end.inputs) if v is not None and v.producer in path]
         if facts.kind is OpClass.COMPLEX_OUT_FUSABLE:
             return all(facts.streams[i] for i in read) and self._only_rearranges(path)

@@ -12,6 +12,7 @@ from weft.schedule.rules.grid.fragment_tiles import schedule_fragment_tiles
 from weft.schedule.rules.grid.inline_fetches import inline_fetches
 from weft.schedule.rules.grid.row_blocks import is_free, schedule_rows
 from weft.schedule.rules.grid.shared_tiles import schedule_shared_tiles
+from weft.schedule.rules.grid.streamed_attention import schedule_streamed_attention
 from weft.schedule.rules.grid.thread_elements import bind_elements
 from weft.schedule.rules.grid.thread_reduction import reduce_in_threads
 from weft.schedule.schedule import Schedule
@@ -19,6 +20,8 @@ from weft.schedule.schedule import Schedule
 
 def schedule_grid(s: Schedule, p: Planner) -> None:
     """Schedules all blocks of *s* for a grid of threads by the decisions of *p*."""
+    if schedule_streamed_attention(s, p):
+        return
     inline_blocks(s, p)
     most = max([elements(spatial_axes(block_of(s, ref))) for ref in s.blocks()], default=1)
     block = p.decide(PROGRAM, ThreadBlock, lambda m: thread_block_plans(most, m))

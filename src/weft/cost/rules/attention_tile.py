@@ -1,0 +1,157 @@
+"""Tiles of an attention in one kernel on a grid: the rows that a block of threads has, and the keys that it takes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+
+from weft.cost.plans.plan import Candidate, Decision
+from weft.cost.plans.planner import by_cost
+from weft.cost.rules.row_threads import FULL_DEVICE
+from weft.targets import Target
+
+SHAPES = ((16, 16), (8, 16), (16, 8), (8, 8), (8, 32), (4, 16), (4, 32), (2, 32))
+"""Threads of a block along rows, and along keys and columns."""
+
+PARTS = (1, 2, 4, 8)
+"""Rows, and keys, that one thread has."""
+
+VECTOR_WORDS = 4
+"""Words side by side that a thread reads of shared memory at once, where its rows are whole vectors."""
+
+MOST_FETCHES = 8
+"""Elements, or vectors, that a thread fetches before it waits for the first."""
+
+BANKS = 32
+"""Words of shared memory that the threads of a warp reach at once, if they are in different banks."""
+
+MOST_REGISTERS = 96
+"""Scores and sums that a thread keeps in registers at most."""
+
+SHARED_CYCLES = 0.5
+"""What reading a word of shared memory takes a thread as a part of a vector, beside a multiply-add."""
+
+EXPONENTIAL_CYCLES = 30.0
+"""What a score takes beside its products: its exponential, and the exchange of the largest."""
+
+FETCH_CYCLES = 6.0
+"""What fetching an element takes a thread, with its address."""
+
+STEP_CYCLES = 800.0
+"""What a block waits at each step when there are no others beside it: for memory, and at three barriers."""
+
+
+KERNELS_APART, LAUNCH_CYCLES = 9, 3500.0
+"""The kernels of an attention that is not one, and what a launch takes before the next, in a graph of them."""
+
+SCORE_ACCESSES, WORD_CYCLES = 8, 1 / 512
+"""How often these kernels read and write each score, and what a word takes that the device's threads move together."""
+
+
+@dataclass(frozen=True)
+class AttentionTile(Decision):
+    """A block of *y* by *x* threads, each with *rows* rows, and *keys* keys of those taken at once; all 0: several kernels."""
+
+    question = "the tile of an attention"
+    of_grids = True
+    y: int
+    x: int
+    rows: int
+    keys: int
+
+    @property
+    def height(self) -> int:
+        """Rows of a block."""
+        return self.y * self.rows
+
+    @property
+    def width(self) -> int:
+        """Keys that a block takes at once."""
+        return self.x * self.keys
+
+    @property
+    def weight_stride(self) -> int:
+        """The words from a row of weights to the next: the rows that a warp writes are in banks of their own."""
+        return self.width if self.x >= BANKS else -(-(self.width - self.x) // BANKS) * BANKS + self.x
+
+    def columns_of(self, columns: int) -> int:
+        """Returns how many of so many columns a thread has."""
+        return -(-columns // self.x)
+
+    def shared_words(self, depth: int, columns: int) -> int:
+        """Returns the words of shared memory that a block takes."""
+        factors = (self.height + self.width) * row_stride(depth) + self.width * self.x * self.columns_of(columns)
+        return factors + self.height * (self.weight_stride + self.x)
+
+
+WHOLE_SOFTMAX = AttentionTile(0, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class JoinAttention(Decision):
+    """Whether both products of an attention, and the softmax between them, are one kernel."""
+
+    question = "joining an attention in one kernel"
+    of_grids = True
+    join: bool
+
+
+@dataclass(frozen=True)
+class AttentionSizes:
+    """An attention of so many *rows* of queries to so many *keys*, in each of a *batch*; *depth* and *columns* are theirs."""
+
+    batch: int
+    rows: int
+    keys: int
+    depth: int
+    columns: int
+
+
+def row_stride(length: int) -> int:
+    """Returns the words from a row to the next so that neighbours, read in vectors, begin in different banks."""
+    return (length // VECTOR_WORDS | 1) * VECTOR_WORDS if length % VECTOR_WORDS == 0 else length | 1
+
+
+def attention_tile_plans(sizes: AttentionSizes, target: Target) -> Iterator[Candidate[AttentionTile]]:
+    """Yields the choice of several kernels, and the tiles that a block of threads has room for.
+
+    The cycles are those until the last thread is done.
+    """
+    yield Candidate(WHOLE_SOFTMAX, _cycles_apart(sizes))
+    shared, grid = target.scope("shared"), target.grid
+    room = shared.bytes if shared is not None and shared.bytes is not None else 0
+    for y, x in SHAPES:
+        for rows in PARTS:
+            for keys in PARTS:
+                tile = AttentionTile(y, x, rows, keys)
+                own = rows * (keys + tile.columns_of(sizes.columns) + 3)
+                fits = tile.shared_words(sizes.depth, sizes.columns) * 4 <= room and own <= MOST_REGISTERS
+                if fits and (grid is None or y * x <= grid.block):
+                    yield Candidate(tile, _cycles(tile, sizes))
+
+
+def join_attention_plans(sizes: AttentionSizes, target: Target) -> list[Candidate[JoinAttention]]:
+    """Returns both choices for an attention, by the best tile that there is for it."""
+    apart, *tiles = attention_tile_plans(sizes, target)
+    joined = min([t.cycles for t in tiles], default=inf)
+    return by_cost([Candidate(JoinAttention(join=False), apart.cycles), Candidate(JoinAttention(join=True), joined)])
+
+
+def _cycles(t: AttentionTile, a: AttentionSizes) -> float:
+    """Returns the cycles of all blocks: of those of one thread, as often as threads take turns on a device that is full."""
+    own = t.columns_of(a.columns)
+    scores = t.rows * t.keys * (a.depth + EXPONENTIAL_CYCLES) + SHARED_CYCLES * a.depth * (t.rows + t.keys)
+    sums = t.width * (t.rows * own + SHARED_CYCLES * (t.rows + own))
+    fetched = FETCH_CYCLES * t.width * (a.depth + a.columns) / (t.y * t.x)
+    blocks = -(-a.rows // t.height) * a.batch
+    full = blocks * t.y * t.x / FULL_DEVICE
+    step = (scores + sums + fetched + SHARED_CYCLES * t.rows * t.x) * max(1.0, full) + STEP_CYCLES
+    return step * -(-a.keys // t.width)
+
+
+def _cycles_apart(a: AttentionSizes) -> float:
+    """Returns the cycles of an attention in several kernels, which write and read the scores."""
+    scores = float(a.rows * a.keys * a.batch)
+    products = scores * (a.depth + a.columns) * (1 + SHARED_CYCLES) / FULL_DEVICE
+    return KERNELS_APART * LAUNCH_CYCLES + products + scores * SCORE_ACCESSES * WORD_CYCLES

@@ -1,0 +1,84 @@
+"""Attention in a graph: two products of matrices, the rows of the first one normalized by a softmax before the second takes them.
+
+    s = matmul(q, k') ...              scores, with whatever element-wise operators scale and mask them
+    p = softmax(s) ...
+    y = matmul(p, v) ...
+
+On a machine whose blocks of threads share memory, one kernel computes all of it, without the scores ever being in the device's
+memory (`schedule.rules.grid.streamed_attention`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from weft.cost import AttentionSizes, size_of
+from weft.graph.core.graph import Node
+from weft.graph.core.graph_values import Value
+from weft.graph.fusion.node_facts import NodeFacts
+from weft.ops import normalize_axis
+from weft.te import OpClass
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What fusion knows when it looks for attention: groups as far as they are, users, and the facts of nodes."""
+
+    group: Callable[[Node], Collection[Node]]
+    anchor: Mapping[Node, Node]
+    users: Mapping[Value, Sequence[Node]]
+    roots: Collection[Value]
+    facts: Mapping[Node, NodeFacts]
+
+    def product(self, node: Node | None) -> Node | None:
+        """Returns the contraction in the group of *node*, if that is what it is about."""
+        found = None if node is None else self.anchor.get(node)
+        return found if found is not None and self.facts[found].kind is OpClass.COMPLEX_OUT_FUSABLE else None
+
+    def only_user(self, v: Value) -> Node | None:
+        """Returns the one node that reads *v*, at one place; None if there are others, or *v* is an output."""
+        users = self.users.get(v, ())
+        return users[0] if len(users) == 1 and users[0].inputs.count(v) == 1 and v not in self.roots else None
+
+    def result(self, node: Node) -> Value | None:
+        """Returns the one value of the group of *node* that is read outside of it."""
+        group = self.group(node)
+        read = [v for n in group for v in n.outputs if v in self.roots or any(u not in group for u in self.users[v])]
+        return read[0] if len(read) == 1 else None
+
+
+def attention_around(softmax: Node, known: Surroundings) -> list[Node] | None:
+    """Returns a node of each group that is one attention with *softmax*, in order; None if there is none.
+
+    Where all that reads the result is a transposition, as of heads that are joined again, it is the last of them.
+    """
+    scores = softmax.inputs[0] if softmax.op == "softmax" else None
+    if scores is None or normalize_axis(softmax.attribute("axis"), scores.rank) != scores.rank - 1:
+        return None
+    first, rows = known.product(scores.producer), known.result(softmax)
+    after = None if rows is None else known.only_user(rows)
+    if first is None or rows is None or after is None or rows.shape != scores.shape:
+        return None
+    if after is not known.product(after) or known.only_user(scores) is not softmax or known.result(first) is not scores:
+        return None
+    return [first, softmax, after, *_joined_heads(after, known)]
+
+
+def _joined_heads(product: Node, known: Surroundings) -> list[Node]:
+    """Returns the transposition that is all that reads the result of *product*, if there is one."""
+    made = known.result(product)
+    after = None if made is None else known.only_user(made)
+    return [after] if after is not None and after.op == "transpose" and after in known.facts else []
+
+
+def sizes_of(found: Sequence[Node]) -> AttentionSizes:
+    """Returns the sizes of an attention that `attention_around` found; unknown ones as they are guessed."""
+    product, softmax, weighted = found[:3]
+    scores, query = softmax.output.shape, product.inputs[0]
+    assert query is not None  # a product has two factors
+    rows, keys = size_of(scores[-2]) if len(scores) > 1 else 1, size_of(scores[-1])
+    batch = prod(map(size_of, scores[:-2]))
+    depth = prod(map(size_of, query.shape)) // max(1, batch * rows)
+    return AttentionSizes(batch, rows, keys, depth, size_of(weighted.output.shape[-1]))

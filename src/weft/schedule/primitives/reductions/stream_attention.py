@@ -1,0 +1,34 @@
+"""`stream_attention`: an attention becomes one loop over blocks of keys, in which each row's softmax is normalized as it goes.
+
+    for i, j, d: S[i, j] += Q[i, d] * K[j, d]
+    for i, j:    M[i] = max(M[i], S[i, j])
+    for i, j:    L[i] += exp(S[i, j] - M[i])                ->      the loops of `rewriting.attention_loops`
+    for i, c, j: O[i, c] += exp(S[i, j] - M[i]) * (1 / L[i]) * V[j, c]
+
+Sums are reassociated.
+"""
+
+from __future__ import annotations
+
+from weft.cost import AttentionTile
+from weft.ir import Const
+from weft.loop import Function
+from weft.schedule.cursors.primitive import primitive
+from weft.schedule.cursors.state import BlockRef, Change, refuse
+from weft.schedule.cursors.tree import block_path, the_block
+from weft.schedule.legality.attention_form import attention_of
+from weft.schedule.rewriting.attention_loops import StreamedAttention
+
+
+@primitive
+def stream_attention(fn: Function, block: BlockRef, y: int, x: int, rows: int, keys: int) -> tuple[Change, None]:
+    """Computes the attention whose scores are *block*, which is all that the function computes, by blocks of threads.
+
+    A block has *y* by *x* threads; a thread has so many *rows*, and so many *keys* of those that a block takes at once.
+    """
+    scores = the_block(block_path(fn, block))
+    found = attention_of(fn)
+    if not all(isinstance(found.extents[v], Const) for v in (found.depth, found.column)):
+        refuse("the sizes of a key and of a value are not constants", scores, "bind them, or leave the softmax whole")
+    made = StreamedAttention(found, AttentionTile(y, x, rows, keys)).loops()
+    return Change(fn.with_body(made), algorithm=True), None

@@ -1,0 +1,60 @@
+"""Attention in one kernel: blocks of threads go along the keys, and the scores never are in the device's memory.
+
+    for i, j, d: S[i, j] += Q[i, d] * K[j, d]              for blocks of rows:
+    for i, j:    P[i, j] = softmax(S[i, :])[j]      ->         for blocks of keys: the part of S, and what it adds to Y
+    for i, c, j: Y[i, c] += P[i, j] * V[j, c]                  Y[...] = what was added, by the sum of each row
+
+All that is between the three is inlined first (`legality.attention_form`); the loops are those of
+`rewriting.attention_loops`. A program that is not such an attention is left as it is, to the other rules.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from weft.cost import WHOLE_SOFTMAX, AttentionSizes, AttentionTile, Planner, attention_tile_plans, size_of
+from weft.ir import Const
+from weft.schedule.legality.attention_form import PARTS, Attention, attention_of
+from weft.schedule.legality.trust import proving
+from weft.schedule.rules.block_facts import block_of, is_reduction
+from weft.schedule.schedule import Schedule
+from weft.support.errors import ScheduleError
+
+
+def schedule_streamed_attention(s: Schedule, p: Planner) -> bool:
+    """Computes an attention in one kernel, if that is all of the program, and pays; tells whether it did."""
+    reductions = [ref for ref in s.blocks() if is_reduction(block_of(s, ref))]
+    if len(reductions) != len(PARTS):
+        return False
+    found = _attention(s)
+    if found is None or not all(isinstance(found.extents[v], Const) for v in (found.depth, found.column)):
+        return False
+    row, key, depth, column = (size_of(found.extents[v]) for v in (found.row, found.key, found.depth, found.column))
+    batch = prod([size_of(found.extents[v]) for v in found.batch])
+    sizes = AttentionSizes(batch, row, key, depth, column)
+    tile = p.decide(reductions[0].name, AttentionTile, lambda m: attention_tile_plans(sizes, m))
+    if tile == WHOLE_SOFTMAX:
+        return False
+    inline_all(s)
+    s.stream_attention(reductions[0], tile.y, tile.x, tile.rows, tile.keys)
+    return True
+
+
+def _attention(s: Schedule) -> Attention | None:
+    """Returns the attention that the program of *s* computes, once all else is inlined."""
+    trial = Schedule(s.program)
+    try:
+        with proving():
+            inline_all(trial)
+            return attention_of(trial.function)
+    except ScheduleError:
+        return None
+
+
+def inline_all(s: Schedule) -> None:
+    """Inlines all formulas into the reductions that need them, and into what stores their results."""
+    outputs = set(s.function.params)
+    for ref in s.blocks():
+        block = block_of(s, ref)
+        if not is_reduction(block) and outputs.isdisjoint(r.buffer for r in block.writes):
+            s.compute_inline(ref)

@@ -1,0 +1,80 @@
+"""`stream_attention`: right for every tile, without races, the scores in no global memory; refused for anything else."""
+
+from __future__ import annotations
+
+import pytest
+from tests.schedule.attentions import Shape, attention, check_attention
+from tests.schedule.programs import matmul
+
+from weft.ir import Var
+from weft.loop import Alloc, Program, statements
+from weft.schedule import Schedule
+from weft.schedule.rules.grid.streamed_attention import inline_all
+from weft.support.dtypes import f16
+from weft.support.errors import ScheduleError
+from weft.targets.grid_machines import OPENCL, WITHOUT_SHUFFLES
+
+
+def streamed(program: Program, y: int = 2, x: int = 4, rows: int = 2, keys: int = 2) -> Program:
+    s = Schedule(program)
+    inline_all(s)
+    s.stream_attention(s.block("s"), y, x, rows, keys)
+    return s.program
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("y", [2, 4])
+@pytest.mark.parametrize("x", [4, 8])
+@pytest.mark.parametrize("rows", [1, 2, 4])
+@pytest.mark.parametrize("keys", [1, 2])
+@pytest.mark.parametrize(("height", "width"), [(9, 21), (16, 32), (1, 40)])
+def test_every_tile(y: int, x: int, rows: int, keys: int, height: int, width: int) -> None:
+    a = Shape(rows=height, keys=width)
+    check_attention(a, streamed(attention(a), y, x, rows, keys), WITHOUT_SHUFFLES)
+
+
+@pytest.mark.parametrize("mask", ["bias", "causal"])
+def test_masks(mask: str) -> None:
+    """Also where the first blocks of keys are hidden from a row."""
+    a = Shape(rows=21)
+    check_attention(a, streamed(attention(a, mask=mask)), WITHOUT_SHUFFLES, mask=mask)
+
+
+@pytest.mark.parametrize(("depth", "columns"), [(6, 5), (8, 12), (20, 7), (16, 32)])
+def test_sizes_of_keys_and_values(depth: int, columns: int) -> None:
+    a = Shape(depth=depth, columns=columns)
+    check_attention(a, streamed(attention(a)), OPENCL)
+
+
+def test_halves_whose_heads_are_joined() -> None:
+    a = Shape(rows=10)
+    made = streamed(attention(a, dtype=f16, joined=True))
+    check_attention(a, made, WITHOUT_SHUFFLES, dtype=f16, joined=True)
+
+
+def test_heads_that_share_keys() -> None:
+    a = Shape(heads=4, shared=2)
+    check_attention(a, streamed(attention(a)), WITHOUT_SHUFFLES)
+
+
+def test_sizes_that_a_call_tells() -> None:
+    a = Shape()
+    check_attention(a, streamed(attention(a, rows=Var("m"), keys=Var("n"))), WITHOUT_SHUFFLES)
+
+
+def test_scores_are_in_no_global_memory() -> None:
+    """And a block waits three times for each of its steps along the keys, and twice at the end and before."""
+    a = Shape(heads=1, rows=8, keys=32)
+    made = streamed(attention(a), 4, 4, 2, 2)
+    assert all(s.buffer.scope != "global" for s in statements(made.entry.body) if isinstance(s, Alloc))
+    steps = 32 // 8
+    assert check_attention(a, made, WITHOUT_SHUFFLES).barriers <= 3 * steps + 2
+
+
+def test_other_programs_are_refused() -> None:
+    s = Schedule(matmul(8, 8, 8).program)
+    with pytest.raises(ScheduleError, match="has 1 blocks, not those of an attention"):
+        s.stream_attention(s.block("C"), 2, 4, 2, 2)
+    s = Schedule(attention(Shape()))
+    with pytest.raises(ScheduleError, match="inline all other blocks first"):
+        s.stream_attention(s.block("s"), 2, 4, 2, 2)
