@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,9 +54,15 @@ def product(m: int | Var, n: int, k: int, dtype: DType = f16, *, transposed: boo
     return case([a, b, c], [y], expected, **({"n": 40} if isinstance(m, Var) else {}))
 
 
+def _same(a: FragmentTile, b: FragmentTile) -> bool:
+    """Tells whether two tiles are the same, in whatever order their blocks run."""
+    return replace(a, groups=b.groups) == b
+
+
 def taking(tile: FragmentTile) -> Callable[[Sequence[Candidate[Any]]], Candidate[Any]]:
     def choose(candidates: Sequence[Candidate[Any]]) -> Candidate[Any]:
-        return next((c for c in candidates if c.decision == tile), candidates[0])
+        found = [c for c in candidates if not isinstance(c.decision, FragmentTile) or _same(c.decision, tile)]
+        return found[0] if found else candidates[0]
 
     return choose
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from weft.cost.plans.plan import Candidate, Decision
@@ -21,6 +21,9 @@ COLUMNS: Final = (8, 4, 2)
 STEPS: Final = (2, 1, 4)
 """Products of a fragment between two fetches."""
 
+GROUPS: Final = (8, 4, 2, 1)
+"""Blocks along the rows that run one after another, before those of the next columns."""
+
 PRODUCT_CYCLES: Final = 1 / 16
 """What a multiply-add of a fragment takes, beside one of float32: NVIDIA gives 312 and 19.5 TFLOP/s for an A100, 990 and 67 for
 an H100. Not measured here."""
@@ -28,7 +31,10 @@ an H100. Not measured here."""
 
 @dataclass(frozen=True)
 class FragmentTile(Decision):
-    """A block of *warps*, each with *rows* by *columns* fragments of sums, fetches terms for *steps* products; all 0: none."""
+    """A block of *warps*, each with *rows* by *columns* fragments of sums, fetches terms for *steps* products; all 0: none.
+
+    Blocks run in *groups* of so many along the rows, then along the columns: those that run at a time read few rows and columns.
+    """
 
     question = "the fragments of a block of warps"
     of_grids = True
@@ -36,6 +42,7 @@ class FragmentTile(Decision):
     rows: int = 0
     columns: int = 0
     steps: int = 0
+    groups: int = 1
 
 
 def fragment_tile_plans(
@@ -58,7 +65,14 @@ def fragment_tile_plans(
                     high, wide = _sizes(tile)
                     if rows % high or columns % wide or depth % (steps * FRAGMENT.depth) or not _fits(tile, target):
                         continue
-                    yield Candidate(tile, _cycles(tile, rows * columns * batch, terms))
+                    yield Candidate(
+                        replace(tile, groups=_groups(rows // high)), _cycles(tile, rows * columns * batch, terms)
+                    )
+
+
+def _groups(blocks: int) -> int:
+    """Returns how many blocks along the rows run one after another: as many as divide them, of a few."""
+    return next(n for n in GROUPS if blocks % n == 0)
 
 
 def _sizes(tile: FragmentTile) -> tuple[int, int]:

@@ -82,17 +82,29 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, instru
     block_column, *columns = s.split(column, [None, *_column_parts(tile)])
     threads, own = _parts(rows, columns)
     s.reorder([*others, block_row, block_column, *threads, *own])
-    if others:
-        s.bind(s.fuse(others) if len(others) > 1 else others[0], "blockIdx.z")
-    s.bind(block_row, "blockIdx.y")
-    s.bind(block_column, "blockIdx.x")
+    last = _bind_blocks(s, others, block_row, block_column, tile.groups)
     around = len(s.loops(reader)) - len(threads) - len(own)
-    s.compute_at(ref, block_column)
+    s.compute_at(ref, last)
     _lay_out(s, ref, axes)
     _, start = _multiply(s, ref, axes, tile, around, instruction)
     _bind(s, threads)
     first = list(s.loops(start))[around:]
     _bind(s, first if tile.warps > 1 else [None, *first])  # a loop of one iteration has no copy that sets sums to zero
+
+
+def _bind_blocks(s: Schedule, others: Sequence[LoopRef], row: LoopRef, column: LoopRef, groups: int) -> LoopRef:
+    """Binds loops to the axes of blocks, of which x moves fastest; returns the innermost."""
+    if groups == 1:
+        outer, slow, fast = list(others), row, column
+    else:
+        group, fast = s.split(row, [None, groups])
+        outer, slow = [*others, group], column
+        s.reorder([slow, fast])
+    if outer:
+        s.bind(s.fuse(outer) if len(outer) > 1 else outer[0], "blockIdx.z")
+    s.bind(slow, "blockIdx.y")
+    s.bind(fast, "blockIdx.x")
+    return fast
 
 
 def _row_parts(tile: FragmentTile) -> list[int]:
