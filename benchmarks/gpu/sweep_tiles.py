@@ -155,6 +155,7 @@ class Timing:
     def __init__(self) -> None:
         self.inputs: dict[Product, list[np.ndarray[Any, Any]]] = {}
         self.expected: dict[Product, np.ndarray[Any, Any]] = {}
+        self.first: weft.Model | None = None  # as long as one lives, the driver's context does
 
     def of(self, p: Product, path: str) -> Row:
         """Returns the time of the model of *p* in a file, and how its results differ."""
@@ -163,6 +164,7 @@ class Timing:
             self.expected[p] = np.matmul(*self.inputs[p])
         try:
             model = weft.load(path)
+            self.first = self.first or model
             made = np.asarray(model.run(self.inputs[p])[0])
             difference = float(np.abs(made - self.expected[p]).max() / np.abs(self.expected[p]).max())
             seconds, launches = kernel_seconds(model, self.inputs[p], 0.015)

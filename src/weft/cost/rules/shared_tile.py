@@ -200,12 +200,16 @@ class TiledProduct:
         return found
 
     def has_whole_vectors(self, tile: SharedTile) -> bool:
-        """Tells whether a tile divides the product, and a part's rows of words are whole vectors."""
-        high, wide = tile.high, tile.wide
-        if self.rows % high or self.columns % wide or self.depth % (tile.parts * tile.steps):
+        """Tells whether the rows of some part, which are words, are whole vectors, in the tile as in the product."""
+        if self.depth % (tile.parts * tile.steps):
             return False
-        rows = [d[-1].length(high, wide, tile.steps) for d, size in self.parts if size * 8 == WORD]
-        return any(n % tile.lanes == 0 for n in rows)
+        is_whole = self.rows % tile.high == 0 and self.columns % tile.wide == 0
+        last = [dimensions[-1] for dimensions, size in self.parts if size * 8 == WORD]
+        return any(self._has_vectors(d, tile) for d in last if is_whole or not d.is_window)
+
+    def _has_vectors(self, d: PartExtent, tile: SharedTile) -> bool:
+        wholes = [n for n, moves in ((self.rows, d.row), (self.columns, d.column)) if moves]
+        return d.length(tile.high, tile.wide, tile.steps) % tile.lanes == 0 and all(n % tile.lanes == 0 for n in wholes)
 
 
 def plain_product(rows: int, columns: int, batch: int, terms: int, size: int = 4) -> TiledProduct:

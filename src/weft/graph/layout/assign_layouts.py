@@ -135,6 +135,8 @@ class _Problem:
             self.edges[made, used] = matrix
 
     def _moving(self, v: Value) -> float:
+        if self.target.lanes(v.dtype.bits) == 1:  # blocks of one channel lie as the plain layout does
+            return 0.0
         return packing_cycles(_elements(v), v.dtype.bits, self.target)
 
     def _takes_plain(self, user: Node, v: Value) -> bool:
@@ -158,6 +160,8 @@ class _Problem:
             return 0.0 if filled or fills_up(n) else inf
         x = n.inputs[0]
         assert x is not None  # a convolution has an input
+        if self._is_product_of_threads(n):
+            return inf
         read, made, c = _channels(x), _channels(n.output), _convolution(n)
         if n.output.dtype is i32:
             return dot_product_cycles(c, made, self.target)
@@ -171,6 +175,12 @@ class _Problem:
             return multiply_cycles(c.products, c.bits, self.target)
         direct = blocked_cycles(c, (read, input_block(read, lanes)), made, self.target)
         return min(direct, self._winograd(n)) if self.by_winograd else direct
+
+    def _is_product_of_threads(self, n: Node) -> bool:
+        """Tells whether a convolution is better a plain product: tiles of threads then have all places as one axis."""
+        return (
+            self.target.has_threads and is_pointwise(n) and not _is_depthwise(n) and set(n.attribute("strides")) == {1}
+        )
 
     def _winograd(self, n: Node) -> float:
         """Returns the cycles of a convolution of one group by Winograd's method, infinite where direct is as good."""

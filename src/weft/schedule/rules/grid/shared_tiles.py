@@ -32,7 +32,7 @@ from weft.cost import (
     shared_tile_plans,
     size_of,
 )
-from weft.ir import Expr, RangesOrZero
+from weft.ir import Expr, RangesOrZero, Var
 from weft.loop import Block, Program
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.trust import proving
@@ -149,10 +149,8 @@ def _add_groups(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile, bl
     s.compute_at(sums, block)
     around = [f.var for f in s.loops(copy)].index(block.var) + 1
     moving = own_loops(s, copy, around)
-    made = {
-        r.begin: i
-        for r, i in zip(block_of(s, sums).writes[0].ranges, inputs_of(block_of(s, copy))[0].indices, strict=True)
-    }
+    copied = [i for i in inputs_of(block_of(s, copy))[0].indices if isinstance(i, Var)]
+    made = dict(zip([r.begin for r in block_of(s, sums).writes[0].ranges], copied, strict=True))
     group, row, column = [moving[made[a.var]] for a in (spatial_axes(block_of(s, sums))[0], own.row, own.column)]
     rows = s.split(row, [None, *tile.row_parts[1:]])
     columns = s.split(column, [None, *tile.column_parts[1:]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd, prod
 
-from weft.cost import BANKS, NEAR_STEPS, UNROLLED_FETCHES, WORD, SharedTile
+from weft.cost import BANKS, NEAR_STEPS, UNROLLED_FETCHES, WORD, SharedTile, size_of
 from weft.ir import ONE, Expr, Var, known_divisor, linear_terms
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.rules.block_facts import block_of, inputs_of
@@ -71,8 +71,9 @@ def _fetch_vectors(s: Schedule, copy: BlockRef, loops: list[LoopRef], tile: Shar
     """Lets threads fetch vectors of a copy; tells whether its rows are whole ones of words, and are shared evenly."""
     words = s.extent(loops[-1]) or 0
     whole = prod([s.extent(f) or 0 for f in loops])
-    is_word = block_of(s, copy).writes[0].buffer.dtype.bits == WORD
-    if not is_word or whole == 0 or words % tile.lanes or whole % (tile.x * tile.lanes):
+    source = inputs_of(block_of(s, copy))[0].buffer
+    has_vectors = source.dtype.bits == WORD and size_of(source.shape[-1]) % tile.lanes == 0
+    if not has_vectors or whole == 0 or words % tile.lanes or whole % (tile.x * tile.lanes):
         return False
     fused = s.fuse(loops) if len(loops) > 1 else loops[0]
     *threads, lane = s.split(fused, [None, *_sharing(whole // tile.lanes, tile), tile.lanes])
