@@ -1,4 +1,4 @@
-"""Reductions by the threads of a block: trees in shared memory, or in what stands for the registers of a warp."""
+"""Reductions by the threads of a block: a few wide steps in shared memory, or trees in what stands for the registers of a warp."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_without_shuffles_through_shared_memory(golden: Golden) -> None:
     flat = lower(by_threads(shape, 32).program, WITHOUT_SHUFFLES, verify=True)
     golden(print_program(flat))
     counters = run_case(shape, flat)
-    assert (counters.barriers, counters.warp_barriers, counters.ways) == (3 * 5, 0, 1)
+    assert (counters.barriers, counters.warp_barriers, counters.ways) == (3 * 2, 0, 1)
 
 
 @pytest.mark.parametrize("target", [GENERIC_THREADS, WITHOUT_SHUFFLES], ids=["warp", "shared"])
@@ -68,12 +68,41 @@ def test_each_barrier_is_needed(target: object) -> None:
             run_case(shape, without_barrier(flat, number), machine)
 
 
-@pytest.mark.parametrize(("threads", "steps"), [(2, 1), (5, 2), (7, 3), (24, 4), (33, 5), (100, 7), (128, 7)])
+@pytest.mark.parametrize(("threads", "steps"), [(2, 1), (5, 1), (7, 1), (24, 2), (33, 2), (100, 2), (128, 2)])
 def test_any_number_of_threads(threads: int, steps: int) -> None:
+    """Up to 16 values are combined by one thread, more by several first, of which each takes about as many as are left."""
+    shape = sums(2, 130)
+    counters = check_threads(shape, by_threads(shape, threads).program, WITHOUT_SHUFFLES)
+    assert counters.barriers == 2 * steps
+
+
+def test_all_threads_make_the_last_step_of_a_result_of_their_own() -> None:
+    n, m = 3, 128
+    x, k = te.placeholder((n, m), f32, "X"), te.reduce_axis(m, "k")
+    t = te.compute((n,), lambda i: te.sum_(x[i, k], [k]), "total")
+    y = te.compute((n, m), lambda i, j: x[i, j] - t[i], "Y")
+    shape = case([x], [y], lambda a: [a - a.sum(1, keepdims=True)])
+    waits = {}
+    for scope in ("local", "shared"):
+        s = Schedule(shape.program)
+        i, j = s.loops(s.block("Y"))
+        total = s.block("total")
+        s.compute_at(total, i)
+        s.set_scope(total, scope)
+        s.cross_thread_reduce(total, s.loops(total)[1])
+        s.bind(j, "threadIdx.x")
+        s.bind(i, "blockIdx.x")
+        counters = check_threads(shape, s.program, WITHOUT_SHUFFLES)
+        assert counters.ways == 1
+        waits[scope] = counters.barriers
+    assert waits == {"local": n * 2, "shared": n * 3}
+
+
+@pytest.mark.parametrize("threads", [3, 5, 7, 24, 33])
+def test_halves_of_any_number(threads: int) -> None:
     """Of an odd number, the value in the middle waits: the thread that takes it next may do so without a barrier."""
     shape = sums(2, 130)
-    counters = check_threads(shape, by_threads(shape, threads).program)
-    assert counters.barriers == 2 * steps
+    check_threads(shape, by_threads(shape, threads).program, GENERIC_THREADS)
 
 
 @pytest.mark.parametrize(("threads", "at_once"), [(32, 4), (16, 4), (8, 3)])
@@ -131,7 +160,7 @@ def test_two_reductions_of_a_row() -> None:
     softmax_of_threads(s, "out", None, 32, ("total", "most"))
     counters = check_threads(shape, s.program)
     assert counters.barriers == 5 * 2  # all threads read what one has written, twice
-    assert check_threads(shape, s.program, WITHOUT_SHUFFLES).barriers == 5 * (2 + 5 + 5)
+    assert check_threads(shape, s.program, WITHOUT_SHUFFLES).barriers == 5 * (2 + 2 + 2)
 
 
 def test_softmax(golden: Golden) -> None:

@@ -97,12 +97,12 @@ def softmax_without_exponentials(rows: int, n: int) -> Case:
     return case([x], [y], expected)
 
 
-@pytest.mark.parametrize(("rows", "n"), [(32, 256), pytest.param(1024, 1000, marks=pytest.mark.slow)])
-def test_softmax_reads_each_element_once_in_each_of_its_kernels(rows: int, n: int) -> None:
+@pytest.mark.parametrize(("rows", "n"), [(32, 256), (64, 12), (9, 250), pytest.param(1024, 1000, marks=pytest.mark.slow)])
+def test_softmax_reads_and_writes_each_element_once(rows: int, n: int) -> None:
+    """In one kernel, whose threads keep what they read; they wait twice for each of two reductions, or once for a few values."""
     found = counted(softmax_without_exponentials(rows, n))
-    whole = rows * -(-n // FLOATS)
-    assert found.of_buffer["X"] == 2 * whole  # for the largest, and for the differences
-    assert found.of_buffer["E"] == 3 * whole  # written, summed, and used
-    assert found.of_buffer["Y"] == whole
+    whole = rows * -(-n // FLOATS) if n % FLOATS == 0 else -(-rows * n // FLOATS)
+    assert whole <= found.of_buffer["X"] == found.of_buffer["Y"] <= 1.3 * whole
+    assert set(found.of_buffer) == {"X", "Y"}
     assert (found.conflicts, found.ways) == (0, 1)
-    assert found.barriers == 2 * rows * 5  # a tree over 32 threads for each of two reductions
+    assert found.barriers <= rows * 4

@@ -71,7 +71,7 @@ def aligned(f: Writer, buffer: Buffer, index: Expr, dtype: DType) -> str | None:
     words = f.dialect.memory_vectors
     if words is None or not words.has(dtype) or buffer.dtype.lanes != 1 or sight_of(buffer.scope) is Sight.THREAD:
         return None
-    if not isinstance(index, Ramp) or known_divisor(index.base) % words.lanes != 0:
+    if not isinstance(index, Ramp) or known_divisor(index.base) % words.lanes(dtype) != 0:
         return None
     return neighbours(f, buffer, index)
 
@@ -84,10 +84,23 @@ def _own(f: Writer, buffer: Buffer, index: Expr, dtype: DType) -> Callable[[str,
 
 
 def _loaded_at_once(f: Writer, words: MemoryVectors, e: Load, place: str) -> Value:
-    kind, name = words.type_name(e.dtype), f.fresh("v")
+    kind = words.type_name(words.words(e.dtype))
     pointer = f"{f.dialect.address_space(e.buffer.scope)}const {kind} *"
-    f.local(name, f"const {kind} {name} = *({pointer})({place});")
-    return tuple([f"{name}.{lane}" for lane in words.names])
+    made: list[str] = []
+    for n in range(0, e.dtype.lanes, words.lanes(e.dtype)):
+        name = f.fresh("v")
+        f.local(name, f"const {kind} {name} = *({pointer})({place}{f' + {n}' if n else ''});")
+        made += words.taken_apart(name, e.dtype)
+    return tuple(made)
+
+
+def _stored_at_once(f: Writer, words: MemoryVectors, s: Store, place: str) -> None:
+    dtype, values = s.value.dtype, lanes(f, s.value)
+    pointer = f"{f.dialect.address_space(s.buffer.scope)}{words.type_name(words.words(dtype))} *"
+    each = words.lanes(dtype)
+    for n in range(0, dtype.lanes, each):
+        vector_ = words.put_together(dtype, values[n : n + each])
+        f.line(f"*({pointer})({place}{f' + {n}' if n else ''}) = {vector_};")
 
 
 def _masked(f: Writer, elements: list[str]) -> list[str]:
@@ -121,10 +134,7 @@ def store(f: Writer, s: Store) -> None:
             return
     words = f.dialect.memory_vectors
     if words is not None and s.mask is None and (at := aligned(f, s.buffer, index, dtype)) is not None:
-        kind = words.type_name(dtype)
-        f.line(
-            f"*({f.dialect.address_space(s.buffer.scope)}{kind} *)({name} + {at}) = {words.made(kind, lanes(f, s.value))};"
-        )
+        _stored_at_once(f, words, s, f"{name} + {at}")
         return
     values = lanes(f, s.value)
     if len(values) > 1:  # all are read before the first is written

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from weft.codegen.c_family.c_types import memory_type
 from weft.support.dtypes import DType
 
 VECTOR_EXTENSIONS: Final = "vector_extensions"
@@ -38,23 +39,53 @@ class VectorWords:
 
 @dataclass(frozen=True)
 class MemoryVectors:
-    """A language's words for vectors of `lanes` lanes of 32 bits that are only loaded and stored, at a multiple of their bytes.
+    """A language's words for vectors of four words of 32 bits that are only loaded and stored, at a multiple of their bytes.
 
-    `type_name` is the type of a vector, `made` one of its lanes, and `names` are the names of these.
+    `type_name` is the type of a vector of words, `made` one of its words, and `names` are the names of these. Shorter elements,
+    integers in C, are parts of unsigned words, the first in the lowest bits. Longer vectors are several of them.
     """
 
     type_name: Callable[[DType], str]
     made: Callable[[str, Sequence[str]], str]
     names: str = "xyzw"
 
-    @property
-    def lanes(self) -> int:
-        """The lanes of a vector."""
-        return len(self.names)
+    def lanes(self, dtype: DType) -> int:
+        """Returns how many elements of *dtype* a vector has; 0 where they are no words, nor whole parts of them."""
+        is_part = dtype.bits in (8, 16) and not dtype.is_bool
+        return len(self.names) * _WORD // dtype.bits if is_part or dtype.bits == _WORD else 0
 
     def has(self, dtype: DType) -> bool:
-        """Tells whether *dtype* is such a vector."""
-        return dtype.lanes == self.lanes and dtype.bits == 32
+        """Tells whether *dtype* is one or several such vectors."""
+        lanes = self.lanes(dtype)
+        return lanes > 0 and dtype.lanes % lanes == 0
+
+    def words(self, dtype: DType) -> DType:
+        """Returns the type of the words that hold elements of *dtype*."""
+        return dtype.element if dtype.bits == _WORD else _UNSIGNED
+
+    def taken_apart(self, vector: str, dtype: DType) -> list[str]:
+        """Returns the elements of the words of *vector*."""
+        words = [f"{vector}.{name}" for name in self.names]
+        if dtype.bits == _WORD:
+            return words
+        kind, shifts = memory_type(dtype), range(0, _WORD, dtype.bits)
+        return [f"({kind})({w} >> {n})" if n else f"({kind}){w}" for w in words for n in shifts]
+
+    def put_together(self, dtype: DType, elements: Sequence[str]) -> str:
+        """Returns the vector of *elements*."""
+        each = _WORD // dtype.bits
+        own, wide = memory_type(_UNSIGNED_OF[dtype.bits]), memory_type(_UNSIGNED)
+        parts = [elements[n : n + each] for n in range(0, len(elements), each)]
+        words = [
+            " | ".join([f"({wide})({own}){x} << {dtype.bits * n}" if n else f"({wide})({own}){x}" for n, x in enumerate(p)])
+            for p in parts
+        ]
+        return self.made(self.type_name(self.words(dtype)), words if each > 1 else elements)
+
+
+_WORD: Final = 32
+_UNSIGNED_OF: Final = {bits: DType("uint", bits) for bits in (8, 16, 32)}
+_UNSIGNED: Final = _UNSIGNED_OF[_WORD]
 
 
 def _gcc_name(dtype: DType) -> str:

@@ -106,35 +106,45 @@ def row_thread_plans(row: RowGroup, target: Target) -> Iterator[Candidate[RowThr
     for lanes in dict.fromkeys((wide, 1)):
         if row.last % lanes:
             continue
-        for threads in _threads(row.width // lanes, grid.warp, grid.block):
+        for threads in _threads(row.width // lanes, grid.block):
             each = -(-row.width // (threads * lanes)) * lanes
-            held = row.is_fixed and row.is_held and each <= MOST_HELD
-            for rows in _rows(row.rows, threads, grid.block):
-                yield Candidate(RowThreads(threads, rows, lanes, held), _cycles(row, threads, lanes, each, held=held))
+            held = row.is_fixed and row.is_held and each <= MOST_HELD and each * threads == row.width
+            rows = _rows(row.rows, threads, grid.block)
+            choice = RowThreads(threads, rows, lanes, held)
+            yield Candidate(choice, _cycles(row, choice, each, -(-threads * rows // grid.warp) * grid.warp / rows))
 
 
-def _threads(vectors: int, warp: int, most: int) -> list[int]:
-    """Returns the numbers of threads for so many vectors: powers of two, and whole warps that share them evenly."""
-    powers = [1 << n for n in range(2, most.bit_length()) if 1 << n <= min(vectors, most)]
-    return sorted({*powers, *[n for n in range(warp, min(vectors, most) + 1, warp) if vectors % n == 0]})
+def _threads(vectors: int, most: int) -> list[int]:
+    """Returns the numbers of threads for so many vectors: powers of two, and those that share them evenly."""
+    most = min(vectors, most)
+    powers = [1 << n for n in range(2, most.bit_length())]
+    return sorted({*powers, *[n for n in range(2, most + 1) if vectors % n == 0]})
 
 
-def _rows(rows: int, threads: int, most: int) -> Iterator[int]:
-    """Yields how many rows a block has: several short ones, where there are enough for all multiprocessors."""
-    together = max(1, min(most, BLOCK_OF_ROWS) // threads)
+def _rows(rows: int, threads: int, most: int) -> int:
+    """Returns how many rows a block has: several short ones, where there are enough for all multiprocessors."""
+    together = 1 << (max(1, min(most, BLOCK_OF_ROWS) // threads).bit_length() - 1)
     while together > 1 and (rows % together or rows // together < FULL_BLOCKS):
         together //= 2
-    yield together
+    return together
 
 
-def _cycles(row: RowGroup, threads: int, lanes: int, each: int, *, held: bool) -> float:
-    """Returns the cycles of a group whose rows are shared by so many *threads*, with *each* so many elements."""
-    full = FULL_DEVICE * min(1.0, MANY_HELD / each) if held else FULL_DEVICE
-    turns = max(1.0, row.rows * threads / full)
-    latency = MEMORY_CYCLES + each * row.blocks + row.reductions * _combining(threads)
+def _cycles(row: RowGroup, choice: RowThreads, each: int, taken: float) -> float:
+    """Returns the cycles of a group whose rows take so many threads, idle ones included, of which each has *each* elements."""
+    full = FULL_DEVICE * min(1.0, MANY_HELD / each) if choice.held else FULL_DEVICE
+    turns = max(1.0, row.rows * taken / full)
+    latency = MEMORY_CYCLES + each * row.blocks + row.reductions * _combining(choice.threads)
     apart = 1.0 if row.side_by_side else APART_CYCLES
-    passes = 2 if held else 2 * row.blocks
-    return latency * turns + row.rows * row.width * passes * apart / _rate(row, lanes)
+    passes = 2 if choice.held else 2 * row.blocks
+    return latency * turns + row.rows * row.width * passes * apart / _rate(row, choice.lanes)
+
+
+def _combining(threads: int) -> float:
+    """Returns the cycles of a reduction over the partial results of the threads of a row."""
+    if threads <= FEW_AT_ONCE:
+        return WAIT_CYCLES + 2.0 * threads
+    last = 1 << (threads.bit_length() - 1) // 2
+    return 2.0 * WAIT_CYCLES + 2.0 * (threads // last + last)
 
 
 def _rate(row: RowGroup, lanes: int) -> float:

@@ -160,7 +160,7 @@ def _kept(s: Schedule, rows: _Rows) -> list[Buffer]:
     """Returns the intermediate results of which each thread reads what it has written itself."""
     return [
         w.buffer
-        for b in rows.blocks
+        for b in rows.blocks[:-1]
         for w in b.writes
         if not is_reduction(b)
         and rows.own_axes(b)
@@ -236,7 +236,7 @@ def _place(s: Schedule, refs: Sequence[BlockRef], depth: int, choice: RowThreads
         s.compute_at(ref, loops[-1])
     row = s.fuse(loops) if len(loops) > 1 else loops[0]
     around = s.split(row, [None, choice.rows]) if choice.rows > 1 else (row,)
-    return _Work(s, choice, tuple(around), added)
+    return _Work(s, choice, tuple(around), added, final)
 
 
 @dataclass(frozen=True)
@@ -247,6 +247,7 @@ class _Work:
     choice: RowThreads
     around: tuple[LoopRef, ...]
     added: list[BlockRef]
+    final: BlockRef
 
     def copied(self, buffer: Buffer, users: Sequence[BlockRef]) -> BlockRef:
         """Returns the copy of an input that all *users* are to read, made once for each row."""
@@ -273,7 +274,7 @@ class _Work:
         s.compute_at(copy, step)
         loops = list(s.loops(copy))[len(s.loops(parts)) - 1 :]
         if [s.extent(f) for f in loops] != [self.choice.lanes]:
-            raise ScheduleError(f"{copy.name} is no vector")
+            raise ScheduleError(f"{copy.name} is no vector of {self.choice.lanes}: {[s.extent(f) for f in loops]}")
         s.vectorize(loops[0])
 
     def compute(self, ref: BlockRef, kept: Sequence[Buffer]) -> None:
@@ -281,7 +282,7 @@ class _Work:
         s, written = self.s, block_of(self.s, ref).writes
         own = len(s.loops(ref)) > len(self.around)
         if not own:
-            if all(w.buffer not in s.function.params for w in written):
+            if ref != self.final and all(w.buffer not in s.function.params for w in written):
                 s.set_scope(ref, "local")
             return
         step, thread, lane = self._split(ref)
