@@ -414,6 +414,13 @@ def _contractions() -> dict[str, list[Sample]]:
     w, bias = numbers(4, 4, 3, 3), numbers(4)
     made |= {
         "conv2d": [Sample([e, w, bias], pads, magnitude=40 * float(np.abs(e).max())) for e in x],
+        "conv2d_implicit": [
+            Sample(
+                [x[0], w.transpose(2, 3, 1, 0).reshape(-1, w.shape[0]), bias],
+                {**pads, "kernel": w.shape[2:]},
+                magnitude=40.0,
+            )
+        ],
         "conv_transpose2d": [Sample([x[0], w, bias], {"strides": (2, 2)}, magnitude=40.0)],
         "conv2d_blocked": [
             Sample([numbers(1, 2, 6, 6, 4), numbers(1, 2, 3, 3, 4, 4), numbers(1, 4)], pads, magnitude=80.0)

@@ -59,6 +59,10 @@ def _lower_transposed_convolutions(graph: Graph, context: GraphContext) -> Graph
     return lower_transposed_convolutions(graph, context.planner, context.evaluator, blocks=blocks)
 
 
+def _lower_volume_convolutions(graph: Graph, context: GraphContext) -> Graph:
+    return graph if context.target.has_threads else lower_volume_convolutions(graph, context.evaluator)
+
+
 def _choose_implicit_products(graph: Graph, context: GraphContext) -> Graph:
     return choose_implicit_products(graph, context.planner) if context.target.has_threads else graph
 
@@ -121,8 +125,9 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("widen_halves", with_evaluator(widen_halves), 1),
     # taps that meet only padding need no lowering below
     Pass("trim_dead_taps", with_evaluator(trim_dead_taps), 1),
-    # volumes, dilated and transposed ones become ordinary convolutions, for which layouts are chosen
-    Pass("lower_volume_convolutions", with_evaluator(lower_volume_convolutions), 1),
+    # volumes, dilated and transposed ones become ordinary convolutions, for which layouts are chosen; products of grids have
+    # patches of any dimensions
+    Pass("lower_volume_convolutions", _lower_volume_convolutions, 1),
     Pass("lower_dilated_convolutions", with_planner(lower_dilated_convolutions), 1, (WINOGRAD, LAYOUT), exact=False),
     Pass("lower_transposed_convolutions", _lower_transposed_convolutions, 1),
     # all convolutions are there

@@ -35,7 +35,7 @@ class _Places(MergedAxes):
 
     def computed(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
         """Returns a convolution as an implicit product."""
-        x, w, bias = (*inputs, None, None, None)[:3]
+        x, w = (*inputs, None, None)[:2]
         if x is None or not isinstance(w, Constant) or not _is_product(node, w):
             return None
         kernel = w.extents[2:]
@@ -56,7 +56,7 @@ class _Places(MergedAxes):
             kernel, window = (1,), {"strides": (1,), "pads": (0, 0), "dilations": (1,)}
         else:
             image = x
-        return new.add("conv2d_implicit", [image, matrix, bias], source=node.source, kernel=kernel, **window)
+        return new.add("conv2d_implicit", [image, matrix, *inputs[2:]], source=node.source, kernel=kernel, **window)
 
     def merged_shape(self, shape: Shape, whole: Shape) -> Shape | None:
         """Returns the shape of images whose places are one axis, or of what all places share."""
