@@ -14,8 +14,8 @@ from weft.targets import Target
 SHAPES = ((16, 16), (8, 16), (16, 8), (8, 8), (8, 32), (4, 16), (4, 32), (2, 32))
 """Threads of a block along rows, and along keys and columns."""
 
-PARTS = (1, 2, 4, 8)
-"""Rows, and keys, that one thread has."""
+ROWS, KEYS = (1, 2, 4, 8), (1, 2, 4)
+"""Rows, and keys of those taken at once, that one thread has."""
 
 VECTOR_WORDS = 4
 """Words side by side that a thread reads of shared memory at once, where its rows are whole vectors."""
@@ -125,8 +125,8 @@ def attention_tile_plans(sizes: AttentionSizes, target: Target) -> Iterator[Cand
     shared, grid = target.scope("shared"), target.grid
     room = shared.bytes if shared is not None and shared.bytes is not None else 0
     for y, x in SHAPES:
-        for rows in PARTS:
-            for keys in PARTS:
+        for rows in ROWS:
+            for keys in KEYS:
                 tile = AttentionTile(y, x, rows, keys)
                 own = rows * (keys + tile.columns_of(sizes.columns) + 3)
                 fits = tile.shared_words(sizes.depth, sizes.columns) * 4 <= room and own <= MOST_REGISTERS
