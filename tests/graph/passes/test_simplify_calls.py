@@ -23,6 +23,12 @@ def twice_transposed(g: Graph, x: Value) -> Value:
     return g.add("transpose", [g.add("transpose", [x], perm=(1, 2, 0))], perm=(2, 0, 1))
 
 
+def unhidden(g: Graph) -> Value:
+    """Tells which rows of a mask hide all, as it is exported; the mask hides nothing."""
+    bias = g.add("full", [], shape=(3, 4), value=0.0)
+    return g.add("equal", [g.add("reduce_max", [bias], axes=(1,), keepdims=True), scalar(g, float("-inf"))])
+
+
 DROPPED: dict[str, Build] = {
     "identity": lambda g, x: g.add("identity", [x]),
     "cast to the same type": lambda g, x: g.add("cast", [x], dtype=f32),
@@ -43,6 +49,9 @@ DROPPED: dict[str, Build] = {
     "one times": lambda g, x: g.add("mul", [scalar(g, 1.0), x]),
     "over one": lambda g, x: g.add("div", [x, scalar(g, 1.0)]),
     "power one": lambda g, x: g.add("power", [x, scalar(g, 1.0)]),
+    "plus what is filled with zeros": lambda g, x: g.add("add", [x, g.add("full", [], shape=(3, 4), value=0)]),
+    "choice by no hidden row": lambda g, x: g.add("where", [unhidden(g), scalar(g, 0.0), x]),
+    "choice by a constant": lambda g, x: g.add("where", [g.constant(np.ones((3, 4), np.bool_)), x, scalar(g, 0.0)]),
     "split into one": lambda g, x: g.add("split", [x], axis=1, sizes=(3,)),
 }
 
@@ -62,6 +71,8 @@ KEPT: dict[str, Build] = {
     "plus one broadcast": lambda g, x: g.add("add", [x, g.constant(np.zeros((5, 2, 3, 4), np.float32))]),
     "power of a tensor": lambda g, x: g.add("power", [g.add("abs", [x]), constant(g, 4)]),
     "power 7": lambda g, x: g.add("power", [x, scalar(g, 7.0)]),
+    "choice of another shape": lambda g, x: g.add("where", [g.constant(np.ones((5, 1, 1, 1), np.bool_)), x, x]),
+    "choice by a mask": lambda g, x: g.add("where", [g.constant(np.eye(3, 4, dtype=np.bool_)), x, scalar(g, 0.0)]),
     "over zero": lambda g, x: g.add("div", [x, scalar(g, 0.0)]),
     "over a tiny number": lambda g, x: g.add("div", [x, scalar(g, 1e-42)]),
 }

@@ -14,8 +14,8 @@ from weft.targets import Target
 SHAPES = ((16, 16), (8, 16), (16, 8), (8, 8), (8, 32), (4, 16), (4, 32), (2, 32))
 """Threads of a block along rows, and along keys and columns."""
 
-PARTS = (1, 2, 4, 8)
-"""Rows, and keys, that one thread has."""
+ROWS, KEYS = (1, 2, 4, 8), (1, 2, 4)
+"""Rows, and keys of those taken at once, that one thread has."""
 
 VECTOR_WORDS = 4
 """Words side by side that a thread reads of shared memory at once, where its rows are whole vectors."""
@@ -26,16 +26,19 @@ MOST_FETCHES = 8
 BANKS = 32
 """Words of shared memory that the threads of a warp reach at once, if they are in different banks."""
 
-MOST_REGISTERS = 96
+MOST_REGISTERS = 128
 """Scores and sums that a thread keeps in registers at most."""
 
-SHARED_CYCLES = 0.5
-"""What reading a word of shared memory takes a thread as a part of a vector, beside a multiply-add."""
+WAVE_CYCLES = 4.0
+"""What a warp's turn at the banks takes, beside a multiply-add of a warp: four of these are made at once."""
 
-EXPONENTIAL_CYCLES = 30.0
+WARPS_ALONE = 2.0
+"""Warps for each of a multiprocessor's schedulers below which operations wait for those before them."""
+
+EXPONENTIAL_CYCLES = 35.0
 """What a score takes beside its products: its exponential, and the exchange of the largest."""
 
-FETCH_CYCLES = 6.0
+FETCH_CYCLES = 3.0
 """What fetching an element takes a thread, with its address."""
 
 STEP_CYCLES = 800.0
@@ -122,8 +125,8 @@ def attention_tile_plans(sizes: AttentionSizes, target: Target) -> Iterator[Cand
     shared, grid = target.scope("shared"), target.grid
     room = shared.bytes if shared is not None and shared.bytes is not None else 0
     for y, x in SHAPES:
-        for rows in PARTS:
-            for keys in PARTS:
+        for rows in ROWS:
+            for keys in KEYS:
                 tile = AttentionTile(y, x, rows, keys)
                 own = rows * (keys + tile.columns_of(sizes.columns) + 3)
                 fits = tile.shared_words(sizes.depth, sizes.columns) * 4 <= room and own <= MOST_REGISTERS
@@ -141,17 +144,21 @@ def join_attention_plans(sizes: AttentionSizes, target: Target) -> list[Candidat
 def _cycles(t: AttentionTile, a: AttentionSizes) -> float:
     """Returns the cycles of all blocks: of those of one thread, as often as threads take turns on a device that is full."""
     own = t.columns_of(a.columns)
-    scores = t.rows * t.keys * (a.depth + EXPONENTIAL_CYCLES) + SHARED_CYCLES * a.depth * (t.rows + t.keys)
-    sums = t.width * (t.rows * own + SHARED_CYCLES * (t.rows + own))
+    side = max(n for n in (VECTOR_WORDS, 2, 1) if own % n == 0)
+    steps, of_warp = a.depth / VECTOR_WORDS, min(t.x, BANKS)
+    keys = t.keys * max(1.0, of_warp * VECTOR_WORDS / BANKS)
+    values = VECTOR_WORDS * own / side * max(1.0, of_warp * side / BANKS)
+    scores = t.rows * t.keys * (a.depth + EXPONENTIAL_CYCLES)
+    products = max(scores + steps * (t.rows + t.keys), WAVE_CYCLES * steps * (t.rows + keys))
+    sums = t.width * max(t.rows * own, WAVE_CYCLES * (t.rows + values) / VECTOR_WORDS)
     fetched = FETCH_CYCLES * t.width * (a.depth + a.columns) / (t.y * t.x)
-    blocks = -(-a.rows // t.height) * a.batch
-    full = blocks * t.y * t.x / FULL_DEVICE
-    step = (scores + sums + fetched + SHARED_CYCLES * t.rows * t.x) * max(1.0, full) + STEP_CYCLES
+    full = -(-a.rows // t.height) * a.batch * t.y * t.x / FULL_DEVICE
+    step = (products + sums + fetched + t.rows * t.x) * max(WARPS_ALONE, full) + STEP_CYCLES
     return step * -(-a.keys // t.width)
 
 
 def _cycles_apart(a: AttentionSizes) -> float:
     """Returns the cycles of an attention in several kernels, which write and read the scores."""
     scores = float(a.rows * a.keys * a.batch)
-    products = scores * (a.depth + a.columns) * (1 + SHARED_CYCLES) / FULL_DEVICE
+    products = 2 * scores * (a.depth + a.columns) / FULL_DEVICE
     return KERNELS_APART * LAUNCH_CYCLES + products + scores * SCORE_ACCESSES * WORD_CYCLES

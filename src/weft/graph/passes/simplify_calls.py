@@ -181,11 +181,39 @@ def _neutral(element: float) -> Simplify:
 
 
 def _all_equal(v: Value | None) -> float | None:
-    """Returns the value of each element of a constant; None where they differ or are not known."""
+    """Returns the value of each element of a constant, or of what is filled; None where they differ or are not known."""
+    if v is not None and v.producer is not None and v.producer.op == "full":
+        return float(v.producer.attribute("value") or 0)
     if not is_known(v) or isinstance(v, Deferred) or v.size == 0:
         return None
     first = v.array.flat[0]
     return float(first) if v.size == 1 or bool((v.array == first).all()) else None
+
+
+def _extreme_of_equals(new: Graph, node: Node, inputs: Inputs) -> Value | None:
+    """Makes the largest, or the smallest, of equal elements one of them."""
+    return _filled(new, node, _all_equal(inputs[0]))
+
+
+def _comparison_of_equals(new: Graph, node: Node, inputs: Inputs) -> Value | None:
+    """Compares two tensors, of each of which all elements are equal, once."""
+    a, b = _all_equal(inputs[0]), _all_equal(inputs[1])
+    return None if a is None or b is None else _filled(new, node, a == b)
+
+
+def _filled(new: Graph, node: Node, element: float | None) -> Value | None:
+    y = node.output
+    if element is None or not (y.dtype.is_float or y.dtype.is_bool):
+        return None
+    value = bool(element) if y.dtype.is_bool else element
+    return new.add("full", [], shape=y.shape, value=value, dtype=y.dtype, source=node.source, name=y.name)
+
+
+def _one_branch(new: Graph, node: Node, inputs: Inputs) -> Value | None:
+    """Takes the one operand of a choice that is taken throughout."""
+    chosen = _all_equal(inputs[0])
+    taken = None if chosen is None else inputs[1 if chosen else 2]
+    return taken if taken is not None and taken.type == node.output.type else None
 
 
 def _power(new: Graph, node: Node, inputs: Inputs) -> Value | None:
@@ -278,6 +306,10 @@ _RULES: Final[dict[str, tuple[Simplify, ...]]] = {
     "minimum": (_constant_last,),
     "div": (_neutral(1.0), _division(exact=True)),
     "power": (_power,),
+    "where": (_one_branch,),
+    "equal": (_comparison_of_equals,),
+    "reduce_max": (_extreme_of_equals,),
+    "reduce_min": (_extreme_of_equals,),
     "relu": (_repeated,),
     "abs": (_repeated,),
 }
