@@ -13,25 +13,34 @@ from weft.runtime.devices import compute_capability
 from weft.support.errors import InputError
 from weft.targets.grid_machines import WITHOUT_SHUFFLES
 from weft.targets.records import Caches, Isa
-from weft.targets.scopes import GLOBAL, LOCAL, REGISTER, SHARED
+from weft.targets.scopes import GLOBAL, LOCAL, REGISTER, SHARED, SWIZZLED
 from weft.targets.target import PORTABLE, ROUNDING, Target
+
+AMPERE: Final = ("+mma", "+async_copy")
+HOPPER: Final = (*AMPERE, "+wgmma")
+"""The instructions by NVIDIA's names of generations: products by warps, copies that run ahead, products by groups of 4 warps."""
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """The caches of an architecture in bytes: of a multiprocessor, shared memory included, and of the device."""
+    """The caches of an architecture in bytes: of a multiprocessor, shared memory included, and of the device.
+
+    A block has up to *shared* bytes of memory where a launch asks for them. *features* are its instructions.
+    """
 
     l1: int
     l2: int
+    shared: int
+    features: tuple[str, ...] = AMPERE
 
 
 ARCHITECTURES: Final = {
-    "sm_80": Architecture(l1=192 << 10, l2=40 << 20),
-    "sm_86": Architecture(l1=128 << 10, l2=6 << 20),
-    "sm_89": Architecture(l1=128 << 10, l2=72 << 20),
-    "sm_90": Architecture(l1=256 << 10, l2=50 << 20),
-    "sm_100": Architecture(l1=256 << 10, l2=126 << 20),
-    "sm_120": Architecture(l1=128 << 10, l2=96 << 20),
+    "sm_80": Architecture(l1=192 << 10, l2=40 << 20, shared=163 << 10),
+    "sm_86": Architecture(l1=128 << 10, l2=6 << 20, shared=99 << 10),
+    "sm_89": Architecture(l1=128 << 10, l2=72 << 20, shared=99 << 10),
+    "sm_90": Architecture(l1=256 << 10, l2=50 << 20, shared=227 << 10, features=HOPPER),
+    "sm_100": Architecture(l1=256 << 10, l2=126 << 20, shared=227 << 10),
+    "sm_120": Architecture(l1=128 << 10, l2=96 << 20, shared=99 << 10),
 }
 """By NVRTC's names."""
 
@@ -57,7 +66,7 @@ def cuda(arch: str | None = None) -> Target:
         backend="cuda",
         isa=Isa(
             cpu=name,
-            features=("+mma",),
+            features=found.features,
             vector_bits=32,
             vector_registers=255,
             fma=True,
@@ -68,6 +77,7 @@ def cuda(arch: str | None = None) -> Target:
         scopes=(
             GLOBAL,
             replace(SHARED, bytes=48 << 10),
+            replace(SWIZZLED, bytes=found.shared),
             replace(LOCAL, bytes=512 << 10),
             replace(REGISTER, bytes=1020),
         ),
