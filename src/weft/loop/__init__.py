@@ -5,11 +5,12 @@ from weft.loop.canonical import canonical_text, structure_text
 from weft.loop.buffer import Buffer, LateMemory, late_memory
 from weft.loop.cells import allocated, cell, get, let, put
 from weft.loop.effects import (
-    Effects, Token, Waits, addresses_touched, declare_effects, effects_of, is_hint, may_write,
+    AsyncStep, Effects, Token, Waits, addresses_touched, declare_effects, effects_of, is_hint, may_write,
 )
 from weft.loop.host_program import HOST, external_module, space_of, verify_host
 from weft.loop.intrinsics import (
-    BARRIER, COPY, HOST_OPERATORS, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER, HostOperator, copy, prefetch,
+    ASYNC_COMMIT, ASYNC_COPY, ASYNC_WAIT, BARRIER, COPY, HOST_OPERATORS, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER,
+    HostOperator, copy, prefetch,
 )
 from weft.loop.linked_programs import definitions, link_programs
 from weft.loop.nodes import (
@@ -18,8 +19,9 @@ from weft.loop.nodes import (
 )
 from weft.loop.moot_notes import without_moot_notes
 from weft.loop.notes import (
-    NOTES, THREAD_AXES, CrossThread, DoubleBuffer, Entry, Export, External, Kernel, MayAlias, Note, Prefetch, Task,
-    TensorInstruction, Thread, UserNote, find_note, replace_in_notes, with_buffers, with_note, without_notes,
+    NOTES, THREAD_AXES, CrossThread, DoubleBuffer, Entry, Export, External, FetchAhead, Kernel, MayAlias, Note, Prefetch,
+    Retained, Task, TensorInstruction, Thread, UserNote, buffers_in, find_note, replace_in_notes, with_buffers, with_note,
+    without_notes,
 )
 from weft.loop.stmt_outline import Name, Outline, mentioned, outline, own_name
 from weft.loop.parser import parse_program
@@ -33,14 +35,15 @@ from weft.loop.visit import (
 )
 
 __all__ = [
-    "BARRIER", "COPY", "HOST", "HOST_OPERATORS", "NOTES", "NOTHING",
+    "ASYNC_COMMIT", "ASYNC_COPY", "ASYNC_WAIT", "BARRIER", "COPY", "HOST", "HOST_OPERATORS", "NOTES", "NOTHING",
     "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER",
-    "Address", "Alloc", "Assert", "Axis", "AxisKind", "Block", "Buffer", "Call", "CrossThread", "DoubleBuffer",
-    "Effects", "Entry", "Eval", "Export", "External", "For", "Function", "HostOperator",
+    "Address", "Alloc", "Assert", "AsyncStep", "Axis", "AxisKind", "Block", "Buffer", "Call", "CrossThread", "DoubleBuffer",
+    "Effects", "Entry", "Eval", "Export", "External", "FetchAhead", "For", "Function", "HostOperator",
     "If", "Kernel", "LateMemory", "Let", "Load",
-    "LoopKind", "MayAlias", "Name", "Note", "Outline", "Param", "Prefetch", "Program", "Range", "Region", "Seq", "Stmt",
+    "LoopKind", "MayAlias", "Name", "Note", "Outline", "Param", "Prefetch", "Program", "Range", "Region", "Retained", "Seq",
+    "Stmt",
     "StmtPlace", "Store", "Task", "TensorInstruction", "Thread", "Token", "UserNote", "View", "Waits", "While",
-    "addresses_touched", "allocated", "block_regions", "bound_vars", "buffers_of", "canonical_text", "cell", "copy",
+    "addresses_touched", "allocated", "block_regions", "bound_vars", "buffers_in", "buffers_of", "canonical_text", "cell", "copy",
     "declare_effects", "definitions", "effects_of", "external_module", "find_note", "for_", "full_region", "get",
     "is_hint", "is_same", "late_memory", "let", "link_programs", "loads", "make_block", "map_stmts", "may_write", "meet",
     "mentioned", "outline", "own_exprs", "own_name", "parse_program", "prefetch", "print_function", "print_program", "print_stmt",

@@ -15,7 +15,18 @@ from enum import StrEnum
 from typing import Final
 
 from weft.loop.buffer import Buffer
-from weft.loop.intrinsics import BARRIER, COPY, HOST_OPERATORS, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER
+from weft.loop.intrinsics import (
+    ASYNC_COMMIT,
+    ASYNC_COPY,
+    ASYNC_WAIT,
+    BARRIER,
+    COPY,
+    HOST_OPERATORS,
+    POP_TOKEN,
+    PREFETCH,
+    PUSH_TOKEN,
+    WARP_BARRIER,
+)
 from weft.loop.nodes import Address, Call, Stmt, Store
 from weft.loop.visit import statements
 
@@ -34,6 +45,14 @@ class Token(StrEnum):
     POP = "pop"
 
 
+class AsyncStep(StrEnum):
+    """What a call does with copies that run while a thread goes on: begins one, makes a group of them, or waits for groups."""
+
+    COPY = "copy"
+    COMMIT = "commit"
+    WAIT = "wait"
+
+
 @dataclass(frozen=True)
 class Effects:
     """The effects of a call; *reads* and *writes* are the numbers of the arguments whose memory it reads and writes."""
@@ -42,11 +61,12 @@ class Effects:
     writes: frozenset[int] = frozenset()
     barrier: Waits | None = None
     token: Token | None = None
+    step: AsyncStep | None = None
 
     @property
     def orders(self) -> bool:
         """Whether no access of memory may move across the call."""
-        return self.barrier is not None or self.token is not None
+        return self.barrier is not None or self.token is not None or self.step is not None
 
     @property
     def is_hint(self) -> bool:
@@ -54,11 +74,17 @@ class Effects:
         return not (self.reads or self.writes or self.orders)
 
 
+MOST_AWAITED: Final = 8
+"""The most addresses that a thread waits for at once."""
+
 _DECLARED: Final[dict[str, Effects | Callable[[], Effects]]] = {
     PREFETCH: Effects(),
     COPY: Effects(reads=frozenset({1}), writes=frozenset({0})),
     BARRIER: Effects(barrier=Waits.BLOCK),
     WARP_BARRIER: Effects(barrier=Waits.WARP),
+    ASYNC_COPY: Effects(reads=frozenset({1}), writes=frozenset({0}), step=AsyncStep.COPY),
+    ASYNC_COMMIT: Effects(step=AsyncStep.COMMIT),
+    ASYNC_WAIT: Effects(writes=frozenset(range(1, MOST_AWAITED + 1)), step=AsyncStep.WAIT),
     PUSH_TOKEN: Effects(token=Token.PUSH),
     POP_TOKEN: Effects(token=Token.POP),
     **{name: Effects(h.reads, h.writes) for name, h in HOST_OPERATORS.items()},

@@ -41,6 +41,17 @@ BARRIER: Final = "weft.barrier"
 WARP_BARRIER: Final = "weft.barrier.warp"
 """The same for the threads of a warp."""
 
+ASYNC_COPY: Final = "weft.copy.async"
+"""Called with two addresses, where to write and where to read, and a number of elements that are copied while the thread goes on:
+what is written is undefined until the thread waits for it, and others see it after a barrier behind that."""
+
+ASYNC_COMMIT: Final = "weft.copy.commit"
+"""Called by all threads of a block: the copies that a thread has begun since the last such call are a group."""
+
+ASYNC_WAIT: Final = "weft.copy.wait"
+"""Called by all threads of a block with a number of groups, of which each thread waits for all but so many of the last, and with
+addresses of what has then been written: of one index along the first dimension, and any along the others."""
+
 
 def prefetch(buffer: Buffer, at: Expr, level: int = 1) -> Call:
     """Returns the statement that asks for the element *at* of the flat *buffer*, to be brought into *level* of the caches."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from weft.ir import Var
 from weft.loop.buffer import Buffer
 from weft.loop.nodes import Alloc, For, Function, Stmt, View
-from weft.loop.notes import DoubleBuffer, Note, buffers_in
+from weft.loop.notes import Note, buffers_in
 from weft.loop.stmt_outline import outline
 from weft.loop.visit import map_stmts, statements
 
@@ -19,13 +19,13 @@ from weft.loop.visit import map_stmts, statements
 def is_moot(note: Note, loop: For, visible: frozenset[Buffer]) -> bool:
     """Answers whether *note* names a buffer that is neither *visible* around *loop* nor declared in it.
 
-    A double buffer is declared in the loop.
+    The buffer of some notes is declared in the loop, such as a double buffer.
     """
     named = buffers_in(note)
-    if not named or (not isinstance(note, DoubleBuffer) and visible.issuperset(named)):
+    if not named or (not note.is_of_own_buffer and visible.issuperset(named)):
         return False
     inside = {s.buffer for s in statements(loop.body) if isinstance(s, Alloc | View)}
-    return not (inside if isinstance(note, DoubleBuffer) else inside | visible).issuperset(named)
+    return not (inside if note.is_of_own_buffer else inside | visible).issuperset(named)
 
 
 def without_moot_notes(function: Function) -> Function:

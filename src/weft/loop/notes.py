@@ -47,6 +47,8 @@ class Note(Node):
     places: ClassVar[tuple[Place, ...]]
     is_repeatable: ClassVar[bool] = False
     """Whether several notes of the class may stand on one place: their first fields then differ."""
+    is_of_own_buffer: ClassVar[bool] = False
+    """Whether the buffer that a note of the class names is allocated in its loop."""
 
     @property
     def keyword(self) -> str:
@@ -103,7 +105,42 @@ class DoubleBuffer(Note):
     key = "double_buffer"
     places = (Place.LOOP,)
     is_repeatable = True
+    is_of_own_buffer = True
     buffer: Buffer
+
+
+@node
+class FetchAhead(Note):
+    """The iterations of a loop use *copies* of *buffer* in turn, each of which is filled *ahead* iterations before it is used.
+
+    The buffer is allocated in the loop, and filled by copies of memory that the loop does not write. What an iteration has
+    used stays as it is for the `copies - 1 - ahead` iterations after it.
+    """
+
+    key = "fetch_ahead"
+    places = (Place.LOOP,)
+    is_repeatable = True
+    is_of_own_buffer = True
+    buffer: Buffer
+    copies: int
+    ahead: int
+
+    def problem(self) -> str | None:
+        """Refuses to fill a copy before the iteration that used it last."""
+        return (
+            None
+            if 1 <= self.ahead < self.copies
+            else f"{self.copies} copies are not filled {self.ahead} iterations ahead"
+        )
+
+
+@node
+class Retained(Note):
+    """The shared memory that an iteration of a loop reads is not written before so many *iterations* after it are over."""
+
+    key = "retained"
+    places = (Place.LOOP,)
+    iterations: int
 
 
 @node

@@ -33,7 +33,7 @@ from weft.loop.nodes import (
     View,
     While,
 )
-from weft.loop.notes import DoubleBuffer, Kernel, Note, Place, Thread, buffers_in, find_note
+from weft.loop.notes import Kernel, Note, Place, Thread, buffers_in, find_note
 from weft.loop.printer import excerpt
 from weft.loop.regions import touched_regions
 from weft.loop.visit import bound_vars, own_exprs, sub_statements
@@ -226,7 +226,7 @@ def _check_buffers(v: _Verifier, s: For) -> None:
     visible = frozenset(v.buffers) if s.notes else frozenset()
     for n in s.notes:
         names = ", ".join([b.name for b in buffers_in(n)])
-        where = "declared in the loop" if isinstance(n, DoubleBuffer) else "known in the loop"
+        where = "declared in the loop" if n.is_of_own_buffer else "known in the loop"
         v.require(not is_moot(n, s, visible), f"the note {n.keyword} names {names}, which is not {where}")
 
 

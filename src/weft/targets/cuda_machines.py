@@ -13,15 +13,23 @@ from weft.runtime.devices import compute_capability
 from weft.support.errors import InputError
 from weft.targets.grid_machines import WITHOUT_SHUFFLES
 from weft.targets.records import Caches, Grid, Isa
-from weft.targets.scopes import GLOBAL, LOCAL, REGISTER, SHARED
+from weft.targets.scopes import GLOBAL, LOCAL, REGISTER, SHARED, SWIZZLED
 from weft.targets.target import PORTABLE, ROUNDING, Target
+
+AMPERE: Final = ("+mma", "+async_copy")
+HOPPER: Final = (*AMPERE, "+wgmma")
+"""The instructions by NVIDIA's names of generations: products by warps, copies that run ahead, products by groups of 4 warps."""
+
+RESERVED: Final = 1 << 10
+"""The bytes of shared memory that the system takes of each block."""
 
 
 @dataclass(frozen=True)
 class Architecture:
     """The caches of an architecture in bytes: of a multiprocessor, shared memory included, and of the device.
 
-    Its largest usual device has so many *multiprocessors*, each of which runs so many *threads* that share so many bytes.
+    Its largest usual device has so many *multiprocessors*, each of which runs so many *threads* that share so many bytes; a block
+    has up to all of those but `RESERVED` where a launch asks for them. *features* are its instructions.
     """
 
     l1: int
@@ -30,13 +38,14 @@ class Architecture:
     threads: int
     shared: int
     lanes: int = 128
+    features: tuple[str, ...] = AMPERE
 
 
 ARCHITECTURES: Final = {
     "sm_80": Architecture(192 << 10, 40 << 20, 108, 2048, 164 << 10, lanes=64),
     "sm_86": Architecture(128 << 10, 6 << 20, 84, 1536, 100 << 10),
     "sm_89": Architecture(128 << 10, 72 << 20, 128, 1536, 100 << 10),
-    "sm_90": Architecture(256 << 10, 50 << 20, 132, 2048, 228 << 10),
+    "sm_90": Architecture(256 << 10, 50 << 20, 132, 2048, 228 << 10, features=HOPPER),
     "sm_100": Architecture(256 << 10, 126 << 20, 148, 2048, 228 << 10),
     "sm_120": Architecture(128 << 10, 96 << 20, 170, 1536, 100 << 10),
 }
@@ -64,7 +73,7 @@ def cuda(arch: str | None = None) -> Target:
         backend="cuda",
         isa=Isa(
             cpu=name,
-            features=("+mma",),
+            features=found.features,
             vector_bits=32,
             vector_registers=255,
             fma=True,
@@ -75,6 +84,7 @@ def cuda(arch: str | None = None) -> Target:
         scopes=(
             GLOBAL,
             replace(SHARED, bytes=48 << 10),
+            replace(SWIZZLED, bytes=found.shared - RESERVED),
             replace(LOCAL, bytes=512 << 10),
             replace(REGISTER, bytes=1020),
         ),

@@ -32,12 +32,16 @@ WARP: Final = Scope("warp", Sight.WARP)
 LOCAL: Final = Scope("local", Sight.THREAD)
 REGISTER: Final = Scope("register", Sight.THREAD)
 
+SWIZZLED: Final = Scope("swizzled", Sight.BLOCK)
+"""Memory of a block as tensor instructions read it: in each row of 128 bytes, the piece of 16 bytes numbered p lies where number
+`p xor row % 8` would, so that pieces of one number in 8 rows are in different banks. It is part of the shared memory."""
+
 TILE: Final = Scope("tile", Sight.THREAD)
 """Matrix registers of a core, which tensor instructions alone read and write."""
 
 CPU_SCOPES: Final = (GLOBAL, LOCAL, REGISTER)
 
-SIGHTS: Final = {s.name: s.sight for s in (GLOBAL, SHARED, WARP, LOCAL, REGISTER)}
+SIGHTS: Final = {s.name: s.sight for s in (GLOBAL, SHARED, SWIZZLED, WARP, LOCAL, REGISTER)}
 """The scopes that every target has. A memory of another name is an accelerator's, which has no threads: all see it."""
 
 

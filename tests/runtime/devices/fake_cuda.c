@@ -14,7 +14,7 @@
 
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, NO_BINARY = 209, INVALID_CONTEXT = 201,
        INVALID_HANDLE = 400, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719 };
-enum { MOST_BLOCKS = 4096, LOG = 1 << 20 };
+enum { MOST_BLOCKS = 4096, LOG = 1 << 20, MOST_DYNAMIC = 227 << 10 };
 
 typedef struct { uint8_t *data; size_t size; } Block;
 
@@ -123,6 +123,27 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
   snprintf(symbol, sizeof symbol, "launch_%s", name);
   return (*function = dlsym(module, symbol)) != NULL ? 0 : NOT_FOUND;
 }
+int cuModuleGetGlobal_v2(uint64_t *place, size_t *size, void *module, const char *name) {
+  IN_CONTEXT(" %s", name);
+  void *found = dlsym(module, name);
+  return *place = (uint64_t)(uintptr_t)found, *size = 4, found ? 0 : NOT_FOUND;
+}
+int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size) {
+  IN_CONTEXT(" %zu", size);
+  return memcpy(to, (const void *)(uintptr_t)from, size), 0;
+}
+/* The memory that a launch gives a block: 48 KiB, and more for the function that was allowed it last. */
+static _Alignas(1024) uint8_t dynamic[MOST_DYNAMIC];
+static void *allowed;
+static int allowed_bytes;
+
+int cuFuncSetAttribute(void *function, int what, int value) {
+  IN_CONTEXT(" %d %d", what, value);
+  allowed = function, allowed_bytes = value;
+  return what == 8 && value <= MOST_DYNAMIC ? 0 : INVALID_VALUE;
+}
+void *fake_dynamic(void) { return dynamic; }
+
 int cuMemAlloc_v2(uint64_t *made, size_t size) {
   IN_CONTEXT(" %zu", size);
   if (size == 0) return INVALID_VALUE;
@@ -206,6 +227,49 @@ void fake_warp_product(int is_bf16, float *c, const uint32_t *a, const uint32_t 
   grid_barrier();
 }
 
+/* Copies that run ahead: each thread's are kept until it waits for their group. */
+enum { MOST_COPIES = 512 };
+typedef struct { void *to; const void *from; int size, group; } Copy;
+static Copy copies[MOST_THREADS][MOST_COPIES];
+static int begun[MOST_THREADS], committed[MOST_THREADS];
+
+void fake_copy(int size, void *to, const void *from) {
+  int thread = grid_thread();
+  if (begun[thread] == MOST_COPIES || ((uintptr_t)to | (uintptr_t)from) % (uintptr_t)size) abort();
+  memset(to, 0xff, (size_t)size);
+  copies[thread][begun[thread]++] = (Copy){to, from, size, committed[thread]};
+}
+void fake_commit(void) { committed[grid_thread()]++; }
+void fake_wait(int left) {
+  int thread = grid_thread(), kept = 0;
+  for (int n = 0; n < begun[thread]; n++) {
+    Copy *c = &copies[thread][n];
+    if (c->group < committed[thread] - left) memcpy(c->to, c->from, (size_t)c->size);
+    else copies[thread][kept++] = *c;
+  }
+  begun[thread] = kept;
+}
+
+/* The product of a group of warps: the sums of a thread are those of the tables in section 9.7.15.5.2, and factors lie in memory
+   as section 9.7.15.5.1 has it for rows of 128 bytes whose pieces are swizzled. */
+static float swizzled(const uint8_t *base, size_t at, int is_bf16) {
+  uintptr_t place = (uintptr_t)base + at;
+  place ^= place >> 3 & 112;
+  return widened(*(const uint16_t *)place, 0, is_bf16);
+}
+void fake_group_product(int is_bf16, int across, int columns, float *c, const uint8_t *a, const uint8_t *b, size_t apart) {
+  int thread = grid_thread() % 128, warp = thread / 32, lane = thread % 32;
+  for (int n = 0; n < columns / 2; n++) {
+    int row = warp * 16 + n / 2 % 2 * 8 + lane / 4, column = n / 4 * 8 + lane % 4 * 2 + n % 2;
+    for (int k = 0; k < 16; k++) {
+      size_t at = across ? (size_t)(column / 64) * apart + (size_t)(k / 8 * 1024 + k % 8 * 128 + column % 64 * 2)
+                         : (size_t)(column / 8 * 1024 + column % 8 * 128 + k * 2);
+      float left_one = swizzled(a, (size_t)(row / 8 * 1024 + row % 8 * 128 + k * 2), is_bf16);
+      c[n] += left_one * swizzled(b, at, is_bf16);
+    }
+  }
+}
+
 /* Graphs and events: a graph counts its launches, and a millisecond passes between any two events. */
 static int is_capturing, captured;
 
@@ -238,8 +302,12 @@ int cuEventDestroy_v2(void *event) { return event ? 0 : INVALID_HANDLE; }
 int cuLaunchKernel(Kernel function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
                    void *stream, void **arguments, void **extra) {
   IN_CONTEXT(" %u %u %u %u %u %u", gx, gy, gz, bx, by, bz);
-  if (gy > 65535 || gz > 65535 || bx * by * bz > MOST_THREADS || shared || extra || stream != &streams) return INVALID_VALUE;
+  if (gy > 65535 || gz > 65535 || bx * by * bz > MOST_THREADS || extra || stream != &streams) return INVALID_VALUE;
+  if (shared > 48 << 10 && ((void *)function != allowed || shared > (unsigned)allowed_bytes)) return INVALID_VALUE;
   if (is_capturing) return captured++, 0;
+  memset(dynamic, 0xff, sizeof dynamic);
+  memset(begun, 0, sizeof begun);
+  memset(committed, 0, sizeof committed);
   grid_run(function, arguments, (const unsigned[]){gx, gy, gz, bx, by, bz});
   return 0;
 }

@@ -17,15 +17,19 @@ from tests.support.grid.host_kernels import compiled, entry, grid_library
 from weft.codegen.c_family.helpers import helpers
 from weft.codegen.c_family.kernel_facts import read_facts
 from weft.codegen.cuda import backend
+from weft.codegen.cuda.async_copies import COPY_HELPERS
 from weft.codegen.cuda.cuda_head import HEAD
 from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, GATHER
+from weft.codegen.cuda.group_products import GROUP_HELPERS
 from weft.codegen.cuda.nvrtc import Cubin
 from weft.runtime.devices import cuda_library
+from weft.targets.instructions import GROUP_COLUMNS
 
 SOURCE = Path(__file__).with_name("fake_cuda.c")
 WORDS = """
 #define __global__
 #define __shared__ static
+#define __device__
 #define __launch_bounds__(n)
 #define __align__(n) __attribute__((aligned(n)))
 struct weft_dim { unsigned x, y, z; };
@@ -48,6 +52,32 @@ extern "C" void fake_warp_product(int is_bf16, float *c, const uint32_t *a, cons
   c0 = c_[0], c1 = c_[1], c2 = c_[2], c3 = c_[3]; } while (0)
 """
 """The product of a warp in the place of the instruction."""
+ASYNC = """
+extern "C" {
+void *fake_dynamic(void); void fake_copy(int size, void *to, const void *from); void fake_commit(void); void fake_wait(int);
+void fake_group_product(int, int, int, float *, const uint8_t *, const uint8_t *, uint64_t);
+}
+struct fake_matrix { const uint8_t *begin; uint64_t apart; };
+#define WEFT_DYNAMIC(name) unsigned char *const name = (unsigned char *)fake_dynamic();
+#define WEFT_COPY(kind, n, to, from) fake_copy(n, to, from)
+#define WEFT_COMMIT fake_commit()
+#define WEFT_WAIT(n) fake_wait(n)
+#define WEFT_SHOW
+#define WEFT_MATRIX(p, apart) fake_matrix{(const uint8_t *)(p), (uint64_t)(apart)}
+#define WEFT_GROUP_BEGIN
+#define WEFT_GROUP_COMMIT
+#define WEFT_GROUP_WAIT(n)
+"""
+GROUPS = "".join(
+    [
+        f"""#define WEFT_GROUP_PRODUCT_{n}(type, across, c, a, b) do {{ const fake_matrix a_ = a, b_ = b; \\
+  fake_group_product(type[0] == 'b', across[0] == '1', {n}, c, a_.begin, b_.begin, b_.apart); }} while (0)
+#define WEFT_GROUP_KEEP_{n}(c)
+"""
+        for n in GROUP_COLUMNS
+    ]
+)
+"""Copies and products of groups of warps, in the place of the instructions."""
 _KERNEL = re.compile(r'extern "C" __global__ void __launch_bounds__\(\d+\)\n(fn_\w+)\((.*)\) \{')
 
 
@@ -65,8 +95,18 @@ def host_text(text: str) -> str:
     """The text of kernels with all that they need on the processor, and the functions by which the driver calls them."""
     facts, kernels = read_facts(text)
     entries = [_entry(name, params) for name, params in _KERNEL.findall(kernels)]
-    products = [WARP_PRODUCT, GATHER] if set(facts.helpers) & set(FRAGMENT_HELPERS) else []
-    return "\n".join([HEAD, WORDS, *products, helpers(facts.helpers, FRAGMENT_HELPERS), kernels, *entries])
+    products = [ASYNC, GROUPS]
+    products += [WARP_PRODUCT, GATHER] if set(facts.helpers) & set(FRAGMENT_HELPERS) else []
+    return "\n".join(
+        [
+            HEAD,
+            WORDS,
+            *products,
+            helpers(facts.helpers, {**FRAGMENT_HELPERS, **COPY_HELPERS, **GROUP_HELPERS}),
+            kernels,
+            *entries,
+        ]
+    )
 
 
 def _entry(name: str, params: str) -> str:

@@ -18,7 +18,7 @@ from weft.codegen.c_family.narrow_counters import declare_counter, is_narrow_loo
 from weft.codegen.c_family.statements import COMMON, write
 from weft.codegen.c_family.writer import Writer
 from weft.ir import ZERO, Const
-from weft.loop import Alloc, Call, For, Stmt, Thread, find_note, is_hint
+from weft.loop import Alloc, Buffer, Call, For, Stmt, Thread, find_note, is_hint
 from weft.targets import Sight, sight_of
 
 
@@ -29,7 +29,7 @@ class ThreadWords:
     `number` gives the number of the block or the thread along an axis, such as `blockIdx` and `x`. `shared` are the words before
     the type of memory that a block shares, with a space after them, and `own` those before the type of a thread's memory where
     threads have vectors. `barriers` are the calls that wait, by the intrinsic, and `calls` the writers of the other intrinsics
-    that the language has.
+    that the language has. `dynamic` are the writers of memory of a block whose size a launch tells, by its scope.
     """
 
     number: Callable[[str, str], str]
@@ -37,6 +37,7 @@ class ThreadWords:
     barriers: Mapping[str, str]
     own: str = ""
     calls: Mapping[str, Callable[[Writer, Call], None]] = field(default_factory=dict)
+    dynamic: Mapping[str, Callable[[Writer, Buffer, str, int], None]] = field(default_factory=dict)
 
 
 def thread_statements(words: ThreadWords) -> dict[type[Stmt], StatementWriter]:
@@ -76,7 +77,11 @@ def _alloc(f: Writer, s: Alloc, words: ThreadWords) -> None:
     space = words.shared if is_shared else own
     if is_shared and f.depth > 1:
         raise f.error(f"{b.name}, which a block shares, is in a loop or a branch", hint="hoist allocations before this")
-    f.local(name, f"{space}{memory_type(b.dtype)} {name}[{max(1, int(size.value) * b.dtype.lanes)}];")
+    count = max(1, int(size.value) * b.dtype.lanes)
+    if b.scope in words.dynamic:
+        words.dynamic[b.scope](f, b, name, count)
+    else:
+        f.local(name, f"{space}{memory_type(b.dtype)} {name}[{count}];")
     write(f, s.body)
 
 

@@ -72,7 +72,7 @@ class Writer:
     """Writes the body of one function; expressions used twice, and long ones, get names.
 
     `narrows` tells that indices are computed in 32 bits where they fit (`lower.grid.narrow_indices`); `narrow` are the variables
-    of 64 bits that are of 32 in the text.
+    of 64 bits that are of 32 in the text. `dynamic_bytes` are those of a block's memory that a launch has to ask for.
     """
 
     def __init__(self, target: Target, function: str, needs: Needs, dialect: Dialect) -> None:
@@ -93,6 +93,7 @@ class Writer:
         self.tasks: Mapping[str, Function] = {}
         self.calls: set[str] = set()
         self.frame_bytes = 0
+        self.dynamic_bytes = 0
         self.has_puns = False
         self.narrows = target.grid is not None and target.grid.index_bits == i32.bits
         self.narrow: set[Var] = set()

@@ -8,8 +8,9 @@ from typing import Final
 from weft.codegen.backend import Code, Image, Module, Rewrite, Source, SourceCode
 from weft.codegen.c_family.kernel_facts import read_facts
 from weft.codegen.cuda.check_fragments import check_fragments
-from weft.codegen.cuda.cuda_kernels import symbol_of, whole_source, write_source
+from weft.codegen.cuda.cuda_kernels import code_arch, symbol_of, whole_source, write_source
 from weft.codegen.cuda.nvrtc import compile_cubin
+from weft.codegen.cuda.warpgroups import form_warpgroups
 from weft.loop import Program
 from weft.support.errors import ToolchainError
 from weft.targets import Target
@@ -21,8 +22,8 @@ class CudaBackend:
     name = "cuda"
 
     def passes(self, target: Target) -> Sequence[Rewrite]:
-        """Returns a check of products of warps; NVRTC unrolls loops."""
-        return (("check_fragments", check_fragments),)
+        """Returns a check of products of warps, and the making of those of groups; NVRTC unrolls loops."""
+        return (("check_fragments", check_fragments), ("form_warpgroups", form_warpgroups))
 
     def write(self, program: Program, target: Target) -> Source:
         """Writes the kernels of *program*."""
@@ -31,7 +32,7 @@ class CudaBackend:
     def compile(self, source: Source, target: Target) -> Module:
         """Compiles to machine code; raises `ToolchainError` where NVRTC is missing, or refuses the source."""
         facts, _ = read_facts(source.text)
-        data = compile_cubin(whole_source(source), target.isa.cpu).data if facts.kernels else b""
+        data = compile_cubin(whole_source(source), code_arch(target)).data if facts.kernels else b""
         return Module("cubin", data, source.messages, entries=facts.kernels)
 
     def link(self, modules: Sequence[Module], target: Target) -> Code:

@@ -33,7 +33,8 @@ from weft.targets import Target
 from weft.targets.instructions import FRAGMENT, FRAGMENT_INSTRUCTIONS
 
 _PRODUCTS = frozenset(FRAGMENT_INSTRUCTIONS.values())
-_SHAPE = {"threadIdx.x": FRAGMENT.quads, "threadIdx.y": FRAGMENT.groups}
+SHAPE = {"threadIdx.x": FRAGMENT.quads, "threadIdx.y": FRAGMENT.groups}
+"""The threads of a warp along the axes."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Around:
 
     def parts(self, e: Expr) -> bool:
         """Tells whether *e* may differ among the threads of a warp."""
-        own = {self.threads[axis].var for axis in _SHAPE if axis in self.threads}
+        own = {self.threads[axis].var for axis in SHAPE if axis in self.threads}
         made = self.value(e)
         return reads_memory(made) or bool(own & set(free_vars(made)))
 
@@ -69,10 +70,10 @@ def _check_kernel(kernel: Function) -> None:
         s, around = stack.pop()
         if isinstance(s, Call) and s.callee in _PRODUCTS:
             _check(kernel, s, around)
-        stack += [(inner, _inside(s, around)) for inner in sub_statements(s)]
+        stack += [(inner, inside(s, around)) for inner in sub_statements(s)]
 
 
-def _inside(s: Stmt, around: Around) -> Around:
+def inside(s: Stmt, around: Around) -> Around:
     """Returns what is around the statements in *s*."""
     if isinstance(s, Let):
         return replace(around, values={**around.values, s.var: around.value(s.value)})
@@ -87,27 +88,28 @@ def _check(kernel: Function, call: Call, around: Around) -> None:
     assert isinstance(a, Address)
     assert isinstance(b, Address)
     shape = {
-        axis: f.extent.value for axis, f in around.threads.items() if axis in _SHAPE and isinstance(f.extent, Const)
+        axis: f.extent.value for axis, f in around.threads.items() if axis in SHAPE and isinstance(f.extent, Const)
     }
     if around.parting:
-        raise _error(kernel, call, "is under a condition that only some threads of a warp may meet")
-    if shape != _SHAPE:
-        raise _error(kernel, call, f"is not made by {FRAGMENT.quads} x {FRAGMENT.groups} threads along x and y")
+        raise product_error(kernel, call, "is under a condition that only some threads of a warp may meet")
+    if shape != SHAPE:
+        raise product_error(kernel, call, f"is not made by {FRAGMENT.quads} x {FRAGMENT.groups} threads along x and y")
     strides = [int(n.value) for n in numbers if isinstance(n, Const)]
     if len(strides) != len(numbers):
-        raise _error(kernel, call, "has factors whose strides are not constant")
+        raise product_error(kernel, call, "has factors whose strides are not constant")
     _, ta, ua, tb, ub = strides
-    x, y = [around.threads[axis].var for axis in _SHAPE]
+    x, y = [around.threads[axis].var for axis in SHAPE]
     for factor, own, step, along, row in ((a, y, FRAGMENT.halves * ta, ua, ta), (b, x, FRAGMENT.pairs * ub, tb, ub)):
         at = around.value(factor.indices[0])
         first = substitute(at, {x: ZERO, y: ZERO})
         if simplify(at - first - own * index(step)) is not ZERO:
-            raise _error(kernel, call, f"takes other elements of {factor.buffer.name} than those of its threads")
+            raise product_error(kernel, call, f"takes other elements of {factor.buffer.name} than those of its threads")
         if along == 1 and (row % 2 or simplify(first % index(2)) is not ZERO):
-            raise _error(kernel, call, f"takes pairs of {factor.buffer.name} that begin at odd elements")
+            raise product_error(kernel, call, f"takes pairs of {factor.buffer.name} that begin at odd elements")
 
 
-def _error(kernel: Function, call: Call, told: str) -> LoweringError:
+def product_error(kernel: Function, call: Call, told: str) -> LoweringError:
+    """Returns an error about a product, told as what it does."""
     return LoweringError(
         f"{call.callee} {told}", where=kernel.name, hint="schedule it as `schedule/rules/grid/fragment_tiles.py` does"
     )

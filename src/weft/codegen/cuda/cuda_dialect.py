@@ -11,14 +11,17 @@ from typing import Final
 from weft.codegen.c_family.dialect import C_KEYWORDS, CXX_KEYWORDS, Dialect
 from weft.codegen.c_family.thread_statements import ThreadWords, thread_statements
 from weft.codegen.c_family.vector_words import MemoryVectors
+from weft.codegen.cuda.async_copies import COPIES, COPY_HELPERS, SWIZZLED_SCOPE, write_dynamic
 from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, PRODUCTS
+from weft.codegen.cuda.group_products import GROUP_HELPERS, GROUP_PRODUCTS
 from weft.loop import BARRIER
 
 WORDS: Final = ThreadWords(
     number=lambda kind, axis: f"{kind}.{axis}",
     shared="__shared__ __align__(16) ",
     barriers={BARRIER: "__syncthreads()"},
-    calls=PRODUCTS,
+    calls={**PRODUCTS, **GROUP_PRODUCTS, **COPIES},
+    dynamic={SWIZZLED_SCOPE: write_dynamic},
 )
 _VECTORS: Final = " float4 int4 uint4 make_float4 make_int4 make_uint4"
 CUDA: Final = Dialect(
@@ -48,6 +51,8 @@ _ROUNDING: Final = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round_e
 
 OWN_HELPERS: Final[Mapping[str, str]] = {
     **FRAGMENT_HELPERS,
+    **GROUP_HELPERS,
+    **COPY_HELPERS,
     "min_f32": _asm("min_f32", "min.NaN.f32", _FLOAT, _FLOAT, _FLOAT),
     "max_f32": _asm("max_f32", "max.NaN.f32", _FLOAT, _FLOAT, _FLOAT),
     "from_f16": _asm("from_f16", "cvt.f32.f16", _FLOAT, _HALF),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from weft.codegen.backend import Source
@@ -11,10 +12,13 @@ from weft.codegen.c_family.helpers import helpers
 from weft.codegen.c_family.kernel_facts import read_facts, threads_of, write_kernels
 from weft.codegen.c_family.statements import pointer_type, write
 from weft.codegen.c_family.writer import Writer
+from weft.codegen.cuda.async_copies import COPY_HELPERS, COPY_MACROS
 from weft.codegen.cuda.cuda_dialect import CUDA, OWN_HELPERS
 from weft.codegen.cuda.cuda_head import HEAD
 from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, GATHER, MMA
+from weft.codegen.cuda.group_products import GROUP_HELPERS, GROUP_MACROS, PRODUCT_MACROS
 from weft.loop import Buffer, Function, MayAlias, Program, find_note
+from weft.runtime.devices import dynamic_symbol
 from weft.targets import Target
 
 WRITERS: Final = (accesses, expressions)
@@ -29,8 +33,20 @@ def write_source(program: Program, target: Target) -> Source:
 def whole_source(source: Source) -> str:
     """Returns the text of `write_source` with its head and its helpers, as NVRTC takes it."""
     facts, text = read_facts(source.text)
-    head = [HEAD, MMA, GATHER] if set(facts.helpers) & set(FRAGMENT_HELPERS) else [HEAD]
-    return "\n".join([*head, helpers(facts.helpers, OWN_HELPERS), text])
+    return "\n".join([HEAD, *macros(facts.helpers), helpers(facts.helpers, OWN_HELPERS), text])
+
+
+def macros(needs: Sequence[str]) -> list[str]:
+    """Returns the macros of instructions that helpers called *needs*, and the statements beside them, are written with."""
+    groups = dict.fromkeys([PRODUCT_MACROS[n.removeprefix("group_")] for n in needs if n in GROUP_HELPERS])
+    found = [MMA, GATHER] if set(needs) & set(FRAGMENT_HELPERS) else []
+    found += [COPY_MACROS] if set(needs) & {*COPY_HELPERS, *GROUP_HELPERS} else []
+    return [*found, *([GROUP_MACROS, *groups] if groups else [])]
+
+
+def code_arch(target: Target) -> str:
+    """Returns the architecture that machine code is for, with its instructions that no later one has where these are used."""
+    return f"{target.isa.cpu}a" if target.has("wgmma") else target.isa.cpu
 
 
 def symbol_of(kernel: str) -> str:
@@ -49,5 +65,10 @@ def _define(w: Writer, fn: Function) -> str:
         )
     write(w, fn.body)
     x, y, z = threads_of(fn)
-    head = f'extern "C" __global__ void __launch_bounds__({x * y * z})\n{symbol_of(fn.name)}({", ".join(params)})'
-    return f"{head} {{\n{w.body()}\n}}"
+    symbol = symbol_of(fn.name)
+    asked = (
+        f'extern "C" __device__ unsigned int {dynamic_symbol(symbol)} = {w.dynamic_bytes};\n' if w.dynamic_bytes else ""
+    )
+    memory = "  WEFT_DYNAMIC(weft_dynamic)\n" if w.dynamic_bytes else ""
+    head = f'extern "C" __global__ void __launch_bounds__({x * y * z})\n{symbol}({", ".join(params)})'
+    return f"{asked}{head} {{\n{memory}{w.body()}\n}}"

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from weft.codegen.interp.array_memory import Array, span, undefined
+from weft.codegen.interp.async_copies import AsyncCopies
 from weft.codegen.interp.counters import Counters, count_sectors, count_turns
 from weft.codegen.interp.faults import ExecutionError
 from weft.codegen.interp.grid import Grid, Memory
@@ -94,6 +95,7 @@ class _Run:
         self.memories: dict[Buffer, Memory] = {}
         self.grid = Grid(1, 1, facts)
         self.lanes = Lanes(1, self.read)
+        self.copies = AsyncCopies()
         self.in_kernel = False
         self.at: Stmt = Seq(())
         self.seen: list[Stmt] = []
@@ -103,15 +105,15 @@ class _Run:
 
     def function(self, f: Function, memories: Mapping[Buffer, Memory], values: Mapping[Var, Any]) -> None:
         """Runs a function whose parameters are *memories* and *values*."""
-        outer = self.memories, self.grid, self.lanes, self.in_kernel
+        outer = self.memories, self.grid, self.lanes, self.in_kernel, self.copies
         self.memories, self.in_kernel = dict(memories), find_note(f.notes, Kernel) is not None
-        self.grid, self.lanes = Grid(1, 1, self.facts), Lanes(1, self.read)
+        self.grid, self.lanes, self.copies = Grid(1, 1, self.facts), Lanes(1, self.read), AsyncCopies()
         self.lanes.values.update(values)
         if self.in_kernel:
             for m in self.memories.values():
                 m.shadow = Shadow(len(m.flat))
         self.run(f.body, None)
-        self.memories, self.grid, self.lanes, self.in_kernel = outer
+        self.memories, self.grid, self.lanes, self.in_kernel, self.copies = outer
 
     def expand(self, s: For, mask: Mask) -> None:
         """Runs a loop over blocks or threads: each thread that there is becomes as many as the loop has iterations."""
@@ -211,7 +213,7 @@ class _Run:
         if memory.shadow is not None and self.in_kernel:
             race = memory.shadow.read(element, places[0], self.grid.clock, self._number())
             self._check_race(race, memory)
-        self._count(memory, places, element, writes=False, at=e)
+        self.count(memory, places, element, writes=False, at=e)
         count = self.grid.count
         made = np.zeros(count if e.dtype.lanes == 1 else (count, e.dtype.lanes), e.buffer.dtype.numpy)
         made[places] = memory.flat[element]
@@ -225,12 +227,16 @@ class _Run:
             mask = self.lanes.both(holds, mask)
         value = self.lanes.evaluate(s.value, mask, memo)
         memory, places, element = self.where(s.buffer, s.indices, mask, memo)
-        if memory.shadow is not None and self.in_kernel:
-            self._check_race(memory.shadow.write(element, places[0], self.grid.clock, self._number()), memory)
-        self._count(memory, places, element, writes=True, at=s)
+        self.touch(memory, places, element)
+        self.count(memory, places, element, writes=True, at=s)
         memory.flat[element] = spread(value, self.grid.count, s.value.dtype.lanes)[places]
 
-    def _count(
+    def touch(self, memory: Memory, places: tuple[Array, ...], element: Array) -> None:
+        """Checks that no other thread may touch elements that are written."""
+        if memory.shadow is not None and self.in_kernel:
+            self._check_race(memory.shadow.write(element, places[0], self.grid.clock, self._number()), memory)
+
+    def count(
         self, memory: Memory, places: tuple[Array, ...], element: Array, *, writes: bool, at: Load | Store
     ) -> None:
         """Counts an access. The lanes of a vector that do not lie side by side are accessed one after another."""
@@ -351,7 +357,9 @@ def _call(r: _Run, s: Call, mask: Mask) -> None:
     if known is not None and known.is_hint:
         return
     waits = None if known is None else known.barrier
-    if waits is Waits.BLOCK:
+    if known is not None and known.step is not None:
+        r.copies.run(r, s, known.step, mask)
+    elif waits is Waits.BLOCK:
         came = r.meet(mask, r.grid.block, r.grid.blocks, "block")
         r.grid.pass_barrier(came)
         r.counters.barriers += len(came)

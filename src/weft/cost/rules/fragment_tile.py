@@ -9,7 +9,14 @@ from typing import Final
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.shared_tile import GLOBAL_CYCLES, LEAST_BLOCKS, SHARED_CYCLES, plain_product, shared_tile_plans
 from weft.targets import Target
-from weft.targets.instructions import FRAGMENT, FRAGMENT_INSTRUCTIONS, intrinsics_of
+from weft.targets.instructions import (
+    FRAGMENT,
+    FRAGMENT_INSTRUCTIONS,
+    GROUP_INSTRUCTIONS,
+    SWIZZLED_BYTES,
+    WARPS_OF_GROUP,
+    intrinsics_of,
+)
 
 WARPS: Final = (4, 2, 8, 1)
 """Warps of a block, each with rows of its own."""
@@ -20,6 +27,26 @@ COLUMNS: Final = (8, 4, 2)
 
 STEPS: Final = (2, 1, 4)
 """Products of a fragment between two fetches."""
+
+WARP_GROUPS: Final = (2, 1, 3)
+"""Groups of four warps of a block, each with 64 rows of its own."""
+
+GROUP_FRAGMENTS: Final = (32, 24, 16, 8)
+"""Fragments of sums along the columns that a group keeps."""
+
+GROUP_STEPS: Final = SWIZZLED_BYTES // (2 * FRAGMENT.depth)
+"""Products of a fragment that a row of swizzled memory is enough for."""
+
+COPIES: Final = (4, 3, 5)
+"""Parts of the factors that are in a block's memory at a time."""
+
+GROUP_CYCLES, AHEAD_CYCLES = 1 / 16, 7.0
+"""What a multiply-add by a group of warps takes, beside one of float32, and an element that is fetched ahead, where that takes
+longer. On an H200 prototypes of 4096 x 4096 of bf16 reached 571 TFLOP/s in tiles of 128 x 256, 417 in those of 128 x 128, where
+float32 reached 33, and cuBLAS 793 (2026-11-26)."""
+
+PROCESSORS: Final = 132
+"""The multiprocessors of an H100 or H200, each of which has memory for one such block."""
 
 GROUPS: Final = (8, 4, 2, 1)
 """Blocks along the rows that run one after another, before those of the next columns."""
@@ -34,6 +61,8 @@ class FragmentTile(Decision):
     """A block of *warps*, each with *rows* by *columns* fragments of sums, fetches terms for *steps* products; all 0: none.
 
     Blocks run in *groups* of so many along the rows, then along the columns: those that run at a time read few rows and columns.
+    With several *copies* of what is fetched, in swizzled memory, groups of warps multiply while it is fetched *ahead* for so many
+    iterations.
     """
 
     question = "the fragments of a block of warps"
@@ -43,6 +72,8 @@ class FragmentTile(Decision):
     columns: int = 0
     steps: int = 0
     groups: int = 1
+    copies: int = 1
+    ahead: int = 0
 
 
 def fragment_tile_plans(
@@ -57,6 +88,7 @@ def fragment_tile_plans(
     )
     if not {i.name for i in intrinsics_of(target)} & set(FRAGMENT_INSTRUCTIONS.values()):
         return
+    yield from _group_plans(rows, columns, batch, depth, terms, target)
     for warps in WARPS:
         for m in ROWS:
             for n in COLUMNS:
@@ -70,9 +102,33 @@ def fragment_tile_plans(
                     )
 
 
+def _group_plans(
+    rows: int, columns: int, batch: int, depth: int, terms: int, target: Target
+) -> Iterator[Candidate[FragmentTile]]:
+    """Yields the tiles of groups of warps."""
+    if not {i.name for i in intrinsics_of(target)} & set(GROUP_INSTRUCTIONS.values()):
+        return
+    for groups in WARP_GROUPS:
+        for n in GROUP_FRAGMENTS:
+            for copies in COPIES:
+                tile = FragmentTile(WARPS_OF_GROUP * groups, 1, n, GROUP_STEPS, 1, copies, copies - 2)
+                high, wide = _sizes(tile)
+                if rows % high or columns % wide or depth % (GROUP_STEPS * FRAGMENT.depth) or not _fits(tile, target):
+                    continue
+                cycles = _group_cycles(high, wide, rows * columns * batch, terms)
+                yield Candidate(replace(tile, groups=_groups(rows // high)), cycles)
+
+
 def _groups(blocks: int) -> int:
     """Returns how many blocks along the rows run one after another: as many as divide them, of a few."""
     return next(n for n in GROUPS if blocks % n == 0)
+
+
+def _group_cycles(high: int, wide: int, results: int, terms: int) -> float:
+    """Returns the cycles of all threads in rounds of blocks of so many rows and columns, the last of which may be few."""
+    blocks = results // (high * wide)
+    rounds = -(-blocks // PROCESSORS) * PROCESSORS
+    return rounds * high * wide * terms * max(GROUP_CYCLES, AHEAD_CYCLES * (1 / high + 1 / wide))
 
 
 def _sizes(tile: FragmentTile) -> tuple[int, int]:
@@ -82,7 +138,7 @@ def _sizes(tile: FragmentTile) -> tuple[int, int]:
 
 def _fits(tile: FragmentTile, target: Target) -> bool:
     """Tells whether the parts of both factors fit shared memory, and are shared by all threads equally."""
-    shared, threads = target.scope("shared"), tile.warps * FRAGMENT.threads
+    shared, threads = target.scope("shared" if tile.copies == 1 else "swizzled"), tile.warps * FRAGMENT.threads
     most = shared.bytes if shared is not None and shared.bytes is not None else 0
     high, wide, deep = (
         tile.warps * tile.rows * FRAGMENT.rows,
@@ -90,7 +146,12 @@ def _fits(tile: FragmentTile, target: Target) -> bool:
         tile.steps * FRAGMENT.depth,
     )
     is_shared = high * deep % threads == 0 and wide * deep % threads == 0
-    return is_shared and (high + wide) * deep * 2 <= most and target.grid is not None and threads <= target.grid.block
+    return (
+        is_shared
+        and (high + wide) * deep * 2 * tile.copies <= most
+        and target.grid is not None
+        and threads <= target.grid.block
+    )
 
 
 def _cycles(tile: FragmentTile, results: int, terms: int) -> float:

@@ -109,7 +109,7 @@ def accesses(spots: list[ThreadSpot]) -> Iterator[ThreadAccess]:
         if isinstance(s, Call):
             for writes, addresses in enumerate(addresses_touched(s)):
                 for a in addresses:
-                    yield ThreadAccess(spot, a.buffer, _indices(s, a), bool(writes), not alone)
+                    yield ThreadAccess(spot, a.buffer, _indices(spot, s, a), bool(writes), not alone)
         if isinstance(s, Store):
             yield ThreadAccess(spot, s.buffer, s.indices, True, not alone)
         elif isinstance(s, View):
@@ -117,9 +117,9 @@ def accesses(spots: list[ThreadSpot]) -> Iterator[ThreadAccess]:
             yield ThreadAccess(spot, s.source, None, True, True)
 
 
-def _indices(call: Call, a: Address) -> tuple[Expr, ...] | None:
+def _indices(spot: ThreadSpot, call: Call, a: Address) -> tuple[Expr, ...] | None:
     """Returns the indices of an element that *call* accesses, any of several where it has a variable; None for any element."""
-    fixed = fixed_dimensions(call, a)
+    fixed = fixed_dimensions(call, a, within(Bounds(), spot.below(None), {}))
     return (*a.indices[:fixed], *[Var("any") for _ in a.indices[fixed:]]) if fixed else None
 
 

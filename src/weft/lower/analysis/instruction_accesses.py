@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from weft.ir import ZERO, Const, Expr, Var, simplify, substitute
-from weft.loop import Address, Buffer, Call
+from typing import Final
+
+from weft.ir import Bounds, Const, Expr, Var, index, prove, simplify, substitute
+from weft.loop import ASYNC_WAIT, Address, Buffer, Call
 from weft.targets.instructions import INTRINSICS
 
+NOWHERE: Final = Bounds()
+"""The bounds where nothing is known of a variable."""
 
-def fixed_dimensions(call: Call, address: Address) -> int:
+
+def fixed_dimensions(call: Call, address: Address, bounds: Bounds = NOWHERE) -> int:
     """Returns how many dimensions *call* stays in at the index of *address*, the first ones; it may access all of the others.
 
-    0 for a call that is no tensor instruction, and where the strides of its operand are not known.
+    One, for what has been copied when a thread has waited for it. 0 for a call that is no tensor instruction, and where the
+    strides of its operand are not known. *bounds* are those of the variables around the call.
     """
+    if call.callee == ASYNC_WAIT:
+        return 1
     last, shape = _last_element(call, address), address.buffer.shape
     if last is None or address.buffer.strides is not None:
         return 0
-    size, left = 1, len(shape)
-    while size <= last:
-        left -= 1
-        extent = shape[left] if left >= 0 else ZERO
-        if left < 0 or address.indices[left] is not ZERO or not isinstance(extent, Const):
+    size, reached = 1, simplify(index(last))
+    for left in range(len(shape), 0, -1):
+        if prove(reached < index(size), bounds):
+            return left
+        extent = shape[left - 1]
+        if not isinstance(extent, Const):
             return 0
-        size *= int(extent.value)
-    return left
+        reached, size = reached + address.indices[left - 1] * index(size), size * int(extent.value)
+    return 0
 
 
 def _last_element(call: Call, address: Address) -> int | None:

@@ -12,6 +12,7 @@ parallel have private memory anyway, and keep it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from weft.ir import Expr, Node, index, map_nodes
@@ -61,9 +62,9 @@ class _Rotate(StmtRewriter):
             return For(s.var, s.begin, s.extent, s.kind, body, without_notes(s.notes, DoubleBuffer))
         turn = (s.var - s.begin) % index(2)
         old = [b for b in _allocated(body) if b in named]
-        new = {b: _doubled(b) for b in old}
+        new = {b: copies_of(b, 2) for b in old}
         rest = replace_in_notes(without_notes(s.notes, DoubleBuffer), new)
-        made: Stmt = For(s.var, s.begin, s.extent, s.kind, _rotated(body, new, turn), rest)
+        made: Stmt = For(s.var, s.begin, s.extent, s.kind, in_turn(body, new, turn), rest)
         for b in reversed(old):
             made = Alloc(new[b], made)
         return made
@@ -83,14 +84,17 @@ def _allocated(body: Stmt) -> list[Buffer]:
     return found
 
 
-def _doubled(b: Buffer) -> Buffer:
+def copies_of(b: Buffer, count: int) -> Buffer:
+    """Returns a buffer with so many copies of *b*, along a dimension before the others."""
     if b.strides is None:
-        return Buffer(b.name, (2, *b.shape), b.dtype, b.scope)
+        return Buffer(b.name, (count, *b.shape), b.dtype, b.scope)
     outermost = b.strides[0] * b.shape[0]
-    return Buffer(b.name, (2, *b.shape), b.dtype, b.scope, (outermost, *b.strides))
+    return Buffer(b.name, (count, *b.shape), b.dtype, b.scope, (outermost, *b.strides))
 
 
-def _rotated(body: Stmt, new: dict[Buffer, Buffer], turn: Expr) -> Stmt:
+def in_turn(body: Stmt, new: Mapping[Buffer, Buffer], turn: Expr) -> Stmt:
+    """Returns *body* with the copy numbered *turn* in the place of each buffer that is a key of *new*, which is its copies."""
+
     def change(n: Node) -> Node | None:
         match n:
             case Load(b, indices) if b in new:

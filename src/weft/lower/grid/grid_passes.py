@@ -19,8 +19,10 @@ from weft.lower.cleanup.simplify_program import simplify_program
 from weft.lower.grid.bind_threads import bind_threads
 from weft.lower.grid.insert_barriers import insert_barriers
 from weft.lower.grid.lower_cross_thread_reductions import lower_cross_thread_reductions
+from weft.lower.grid.make_copies_async import make_copies_async
 from weft.lower.grid.make_grids import make_grids
 from weft.lower.grid.narrow_indices import narrow_indices
+from weft.lower.grid.pipeline_copies import pipeline_copies
 from weft.lower.grid.share_buffers import share_buffers
 from weft.lower.grid.split_host_device import split_host_device
 from weft.lower.loops.hoist_invariants import hoist_invariants
@@ -41,6 +43,8 @@ GRID_PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("compact_buffers", alone(compact_buffers)),
     # on shrunken buffers, which still have dimensions
     Pass("expand_double_buffers", alone(expand_double_buffers)),
+    # on shrunken buffers, too, before threads wait for one another
+    Pass("pipeline_copies", alone(pipeline_copies)),
     # inside a real thread, before it shares memory
     Pass("inject_virtual_threads", inject_virtual_threads),
     # no condition may leave a loop once there are barriers in it
@@ -63,6 +67,8 @@ GRID_PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("vectorize", vectorize),
     # sums of ramps become ramps
     Pass("simplify_vectors", alone(simplify_program), optional=True),
+    # vectors tell which copies are made at once
+    Pass("make_copies_async", make_copies_async),
     # the stores and buffers left unused
     Pass("remove_noops", alone(remove_noops), optional=True),
     # to the top of a kernel, which is a function by now

@@ -12,6 +12,7 @@ from threading import Lock
 from typing import Any, Final
 
 from weft.runtime.devices.block_pool import BlockPool
+from weft.runtime.devices.cuda_kernel import CudaKernel, kernel_in
 from weft.runtime.devices.cuda_library import INSTALL, call, find_devices, handle_from, library
 from weft.runtime.devices.device import Argument
 from weft.support.errors import DeviceError, ToolchainError
@@ -55,7 +56,7 @@ class CudaDevice:
     def _enter(self) -> None:
         call("cuCtxSetCurrent", c_void_p(self._context))
 
-    def _function(self, binary: bytes, name: str) -> int:
+    def _function(self, binary: bytes, name: str) -> CudaKernel:
         if binary not in self._modules:
             try:
                 self._modules[binary] = handle_from("cuModuleLoadData", binary)
@@ -65,7 +66,7 @@ class CudaDevice:
                     f"{self.name}, which is sm_{major}{minor}, does not load the kernels: {error.message}",
                     hint="compile them for this machine, with target='cuda'",
                 ) from error
-        return handle_from("cuModuleGetFunction", c_void_p(self._modules[binary]), name.encode())
+        return kernel_in(self._modules[binary], name)
 
     def alloc(self, nbytes: int) -> int:
         """Returns a block of memory of at least so many bytes."""
@@ -106,8 +107,8 @@ class CudaDevice:
         values = [c_int64(a.at) if a.block is None else c_uint64(_place(a)) for a in arguments]
         places = (c_void_p * max(1, len(values)))(*[addressof(v) for v in values])
         shape = [c_uint(n) for n in grid]
-        handle, stream = c_void_p(self._kernels[kernel]), c_void_p(self._stream)
-        call("cuLaunchKernel", handle, *shape, c_uint(0), stream, places, None)
+        found, stream = self._kernels[kernel], c_void_p(self._stream)
+        call("cuLaunchKernel", c_void_p(found.handle), *shape, c_uint(found.shared), stream, places, None)
 
     def seconds(self, work: Callable[[], object]) -> float:
         """Returns the seconds between two events in the stream, before and after what *work* asks for."""

@@ -18,6 +18,7 @@ LIBRARY: Final = "libcuda.so.1"
 
 OUT_OF_MEMORY: Final = 2
 WRONG_ARCHITECTURE: Final = 209
+NOT_FOUND: Final = 500
 _MAJOR, _MINOR = 75, 76
 
 _LOST: Final = {
@@ -74,6 +75,14 @@ def call(name: str, *arguments: Any) -> None:
             f"{name} of CUDA failed: {_ERRORS.get(status, _name(status))}",
             hint="give it less at a time, or see whether the device works",
         )
+
+
+def has_symbol(name: str, *arguments: Any) -> bool:
+    """Calls a function that looks for a symbol; tells whether there is one."""
+    if getattr(library(), name)(*arguments) == NOT_FOUND:
+        return False
+    call(name, *arguments)
+    return True
 
 
 def _name(status: int) -> str:

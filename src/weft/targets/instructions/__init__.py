@@ -14,7 +14,16 @@ from weft.targets.instructions.amx import (
     TileOperation,
 )
 from weft.targets.instructions.known_instructions import INTRINSICS, dot_products, intrinsics_of
-from weft.targets.instructions.nvidia import FRAGMENT, FRAGMENT_INSTRUCTIONS, Fragment
+from weft.targets.instructions.nvidia import (
+    FRAGMENT,
+    FRAGMENT_INSTRUCTIONS,
+    GROUP_COLUMNS,
+    GROUP_INSTRUCTIONS,
+    SWIZZLED_BYTES,
+    SWIZZLED_ROWS,
+    WARPS_OF_GROUP,
+    Fragment,
+)
 from weft.targets.instructions.tensor_intrinsic import GROUP_BYTES, ORDINARY, DotProduct, TensorIntrinsic, group_of
 
 __all__ = [
@@ -23,6 +32,8 @@ __all__ = [
     "FRAGMENT_INSTRUCTIONS",
     "GROUPS",
     "GROUP_BYTES",
+    "GROUP_COLUMNS",
+    "GROUP_INSTRUCTIONS",
     "INTRINSICS",
     "LEFT_TILES",
     "MOST_ROWS",
@@ -31,8 +42,11 @@ __all__ = [
     "RIGHT_TILES",
     "ROW_BYTES",
     "SUM_TILES",
+    "SWIZZLED_BYTES",
+    "SWIZZLED_ROWS",
     "TILE_LANES",
     "TILE_OPERATIONS",
+    "WARPS_OF_GROUP",
     "DotProduct",
     "Fragment",
     "TensorIntrinsic",

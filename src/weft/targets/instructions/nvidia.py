@@ -13,10 +13,17 @@ A program says by its loops over threads where each sum lies, and means the same
 instruction asks for beyond that is checked where code is made (`codegen.cuda.check_fragments`): all threads of a warp are there,
 each with the rows of its g and the columns of its t. The factors are read from shared memory, each thread the part of them that
 the instruction takes from it.
+
+    C[64, n] += A[64, 16] * B[16, n]            `wgmma.mma_async.sync.aligned.m64nNk16`
+
+is made by a group of four warps, of 16 rows each, in whose threads sums lie alike, 8 columns after 8 columns (section 9.7.15).
+So a thread is declared to compute the same 2 x 2 sums; those of neighbouring columns, which a loop around them goes through, are
+one instruction where code is made (`codegen.cuda.warpgroups`). It reads the factors from swizzled memory by itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -61,9 +68,22 @@ FRAGMENT: Final = Fragment()
 FRAGMENT_INSTRUCTIONS: Final = {f16: "cuda.mma_f16", bf16: "cuda.mma_bf16"}
 """The instructions by the type of their factors."""
 
+GROUP_INSTRUCTIONS: Final = {f16: "cuda.wgmma_f16", bf16: "cuda.wgmma_bf16"}
+"""Those of groups of four warps."""
+
+WARPS_OF_GROUP: Final = 4
+SWIZZLED_BYTES: Final = 128
+"""The bytes of a row of swizzled memory."""
+
+SWIZZLED_ROWS: Final = 8
+"""The rows in which pieces of one number lie in different places."""
+
+GROUP_COLUMNS: Final = (64, 128, 192, 256)
+"""The columns of sums that instructions of a group have: those of whole rows of swizzled memory."""
+
 _PARAMETERS: Final = (
-    'C: buffer("global", f32[2, 2], strides=(tc, 1)), A: buffer("shared", {t}[2, 16], strides=(ta, ua)),'
-    ' B: buffer("shared", {t}[16, 2], strides=(tb, ub)), tc: i64, ta: i64, ua: i64, tb: i64, ub: i64'
+    'C: buffer("global", f32[2, 2], strides=(tc, 1)), A: buffer("{scope}", {t}[2, 16], strides=(ta, ua)),'
+    ' B: buffer("{scope}", {t}[16, 2], strides=(tb, ub)), tc: i64, ta: i64, ua: i64, tb: i64, ub: i64'
 )
 _TEXT: Final = f"""
 def semantics({_PARAMETERS}):
@@ -78,8 +98,13 @@ def implementation({_PARAMETERS}):
 """
 
 
-def _declared(dtype: DType, name: str) -> TensorIntrinsic:
-    return TensorIntrinsic(name, _TEXT.format(name=name, t=dtype), ("mma",))
+def _declared(names: Mapping[DType, str], scope: str, feature: str) -> tuple[TensorIntrinsic, ...]:
+    return tuple(
+        [TensorIntrinsic(n, _TEXT.format(name=n, t=dtype, scope=scope), (feature,)) for dtype, n in names.items()]
+    )
 
 
-NVIDIA: Final = tuple([_declared(dtype, name) for dtype, name in FRAGMENT_INSTRUCTIONS.items()])
+NVIDIA: Final = (
+    *_declared(FRAGMENT_INSTRUCTIONS, "shared", "mma"),
+    *_declared(GROUP_INSTRUCTIONS, "swizzled", "wgmma"),
+)

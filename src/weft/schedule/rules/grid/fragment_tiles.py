@@ -23,21 +23,25 @@ from weft.loop import Program
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import block_of, inputs_of, reduce_axes, spatial_axes
+from weft.schedule.rules.grid.swizzled_parts import lay_out_swizzled
 from weft.schedule.rules.grid.thread_reduction import reader_of
 from weft.schedule.rules.grid.tile_axes import TileAxes, own_loops, reader_loops, tile_axes
 from weft.schedule.schedule import Schedule
-from weft.support.dtypes import f32
+from weft.support.dtypes import DType, f32
 from weft.support.errors import ScheduleError
-from weft.targets.instructions import FRAGMENT, FRAGMENT_INSTRUCTIONS
+from weft.targets.instructions import FRAGMENT, FRAGMENT_INSTRUCTIONS, GROUP_INSTRUCTIONS
 
 AXES = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
 """Warps, and the groups and quads of threads of each."""
 
+PIECE = 16
+"""Bytes that a thread copies at once where parts are fetched ahead."""
+
 
 def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner) -> bool:
     """Computes a contraction in fragments, if that pays; tells whether it did."""
-    axes, instruction = tile_axes(s, ref), _instruction(s, ref)
-    if axes is None or instruction is None:
+    axes, factors = tile_axes(s, ref), _factors(s, ref)
+    if axes is None or factors is None:
         return False
     sizes = [a.extent for a in (axes.row, axes.column, axes.depth)]
     if not all(isinstance(n, Const) for n in sizes):
@@ -45,7 +49,7 @@ def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner) -> bool:
     program, block = s.program, block_of(s, ref)
 
     def is_legal(tile: FragmentTile) -> bool:
-        return tile.warps == 0 or _can_tile(program, ref, axes, tile, instruction)
+        return tile.warps == 0 or _can_tile(program, ref, axes, tile, factors)
 
     rows, columns, depth = [size_of(n) for n in sizes]
     batch, terms = elements(spatial_axes(block)) // (rows * columns), elements(reduce_axes(block))
@@ -53,29 +57,29 @@ def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner) -> bool:
         ref.name, FragmentTile, lambda m: fragment_tile_plans(rows, columns, batch, depth, terms, m), is_legal
     )
     if tile.warps:
-        _tile(s, ref, axes, tile, instruction)
+        _tile(s, ref, axes, tile, factors)
     return tile.warps > 0
 
 
-def _instruction(s: Schedule, ref: BlockRef) -> str | None:
-    """Returns the instruction that multiplies factors of the block's type; None where there is none."""
+def _factors(s: Schedule, ref: BlockRef) -> DType | None:
+    """Returns the type of a block's factors; None where no instruction multiplies such."""
     block = block_of(s, ref)
     types = {x.buffer.dtype for x in inputs_of(block)}
     is_sum = len(types) == 1 and len(block.writes) == 1 and block.writes[0].buffer.dtype is f32
-    return FRAGMENT_INSTRUCTIONS.get(types.pop()) if is_sum else None
+    return types.pop() if is_sum and types <= set(FRAGMENT_INSTRUCTIONS) else None
 
 
-def _can_tile(program: Program, ref: BlockRef, axes: TileAxes, tile: FragmentTile, instruction: str) -> bool:
+def _can_tile(program: Program, ref: BlockRef, axes: TileAxes, tile: FragmentTile, factors: DType) -> bool:
     """Tells whether a tile is legal: the block may compute something else, or its reader go along other axes."""
     try:
         with proving():
-            _tile(Schedule(program), ref, axes, tile, instruction)
+            _tile(Schedule(program), ref, axes, tile, factors)
     except ScheduleError:
         return False
     return True
 
 
-def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, instruction: str) -> None:
+def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, factors: DType) -> None:
     reader = reader_of(s, ref)
     row, column, others = reader_loops(s, ref, reader, axes)
     block_row, *rows = s.split(row, [None, *_row_parts(tile)])
@@ -86,7 +90,7 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, instru
     around = len(s.loops(reader)) - len(threads) - len(own)
     s.compute_at(ref, last)
     _lay_out(s, ref, axes)
-    _, start = _multiply(s, ref, axes, tile, around, instruction)
+    _, start = _multiply(s, ref, axes, tile, around, factors)
     _bind(s, threads)
     first = list(s.loops(start))[around:]
     _bind(s, first if tile.warps > 1 else [None, *first])  # a loop of one iteration has no copy that sets sums to zero
@@ -148,7 +152,7 @@ def _lay_out(s: Schedule, ref: BlockRef, axes: TileAxes) -> None:
 
 
 def _multiply(
-    s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, around: int, instruction: str
+    s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, around: int, factors: DType
 ) -> tuple[BlockRef, BlockRef]:
     """Schedules the products and the fetches before them; returns the products, and the block that sets sums to zero."""
     inner = own_loops(s, ref, around)
@@ -159,24 +163,27 @@ def _multiply(
     outer, step, term = s.split(depth, [None, tile.steps, FRAGMENT.depth])
     fetching = [outer, *inner.values()]
     s.reorder([*fetching, *threads, step, *own, term])
-    copies = [s.cache_read(ref, name, "shared") for name in axes.factors]
+    is_ahead = tile.copies > 1
+    copies = [s.cache_read(ref, name, "swizzled" if is_ahead else "shared") for name in axes.factors]
     for copy in copies:
         s.compute_at(copy, fetching[-1])
-        _lay_out_part(s, ref, copy, axes, tile)
+        (lay_out_swizzled if is_ahead else _lay_out_part)(s, ref, copy, axes, _extents(tile))
     start = s.decompose_reduction(ref, outer)
     for copy in copies:
         _fetch(s, copy, around + len(fetching), tile)
+        if is_ahead:
+            s.fetch_ahead(copy, fetching[-1], tile.copies, tile.ahead)
     _bind(s, threads)
     s.set_scope(ref, "register")
     for loop in (step, *own[:2]):
         s.unroll(loop)
-    return s.tensorize(own[2], instruction), start
+    instructions = GROUP_INSTRUCTIONS if is_ahead else FRAGMENT_INSTRUCTIONS
+    return s.tensorize(own[2], instructions[factors]), start
 
 
-def _lay_out_part(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes, tile: FragmentTile) -> None:
+def _lay_out_part(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes, sizes: tuple[int, int, int]) -> None:
     """Lays out a copy of a factor in parts of a tile, whose rows begin in different banks of the shared memory."""
-    written, f = block_of(s, copy).writes[0].buffer, FRAGMENT
-    sizes = (tile.warps * tile.rows * f.rows, tile.columns * f.columns, tile.steps * f.depth)
+    written = block_of(s, copy).writes[0].buffer
     place = dict(zip([a.var for a in (axes.row, axes.column, axes.depth)], sizes, strict=True))
     read = next(x for x in inputs_of(block_of(s, ref)) if x.buffer is written).indices
     names = [f"x{n}" for n in range(len(read))]
@@ -186,7 +193,13 @@ def _lay_out_part(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes, ti
     others = [x for x in names if x not in dict(parts)]
     to = [*others, *[f"{x} // {size}" for x, size in parts], *[f"{x} % {size}" for x, size in parts]]
     s.transform_layout(copy, written.name, f"{', '.join(names)} -> {', '.join(to)}")
-    s.storage_align(copy, len(to) - 2, f.depth, f.quads)
+    s.storage_align(copy, len(to) - 2, FRAGMENT.depth, FRAGMENT.quads)
+
+
+def _extents(tile: FragmentTile) -> tuple[int, int, int]:
+    """Returns the rows, the columns and the terms of the parts of a tile."""
+    f = FRAGMENT
+    return tile.warps * tile.rows * f.rows, tile.columns * f.columns, tile.steps * f.depth
 
 
 def _fetch(s: Schedule, copy: BlockRef, around: int, tile: FragmentTile) -> None:
@@ -195,4 +208,8 @@ def _fetch(s: Schedule, copy: BlockRef, around: int, tile: FragmentTile) -> None
     if not loops:
         raise ScheduleError(f"{copy.name} has no loop to share")
     whole = s.fuse(loops) if len(loops) > 1 else loops[0]
-    _bind(s, s.split(whole, [None, tile.warps, FRAGMENT.groups, FRAGMENT.quads])[1:])
+    lanes = [PIECE // block_of(s, copy).writes[0].buffer.dtype.bytes] if tile.copies > 1 else []
+    parts = s.split(whole, [None, tile.warps, FRAGMENT.groups, FRAGMENT.quads, *lanes])
+    _bind(s, parts[1:4])
+    if lanes:
+        s.vectorize(parts[4])

@@ -1,0 +1,77 @@
+"""Copies that run while a thread goes on, and the memory that a launch gives a block: how they are written.
+
+The pieces of swizzled memory lie where instructions of groups look for them: bits 4 to 6 of an address are those of the piece
+xor bits 7 to 9, those of the row ("Parallel Thread Execution ISA" 8.0, section 9.7.15.5.1).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.codegen.c_family.c_types import memory_type
+from weft.codegen.c_family.writer import Writer
+from weft.ir import Const
+from weft.loop import ASYNC_COMMIT, ASYNC_COPY, ASYNC_WAIT, Address, Buffer, Call
+
+SWIZZLED_SCOPE: Final = "swizzled"
+ALIGNMENT: Final = 1024
+"""The bytes of the rows that a swizzle repeats after."""
+
+COPY_MACROS: Final = f"""#define WEFT_DYNAMIC(name) extern __shared__ __align__({ALIGNMENT}) unsigned char name[];
+#define WEFT_SHARED(p) ((uint32_t)__cvta_generic_to_shared(p))
+#define WEFT_COPY(kind, n, to, from) \\
+  asm volatile("cp.async." kind ".shared.global [%0], [%1], " #n ";" :: "r"(WEFT_SHARED(to)), "l"(from) : "memory")
+#define WEFT_COMMIT asm volatile("cp.async.commit_group;" ::: "memory")
+#define WEFT_WAIT(n) asm volatile("cp.async.wait_group %0;" :: "n"(n) : "memory")
+#define WEFT_SHOW asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
+"""
+"""The instructions, for the head of a source."""
+
+COPY_HELPERS: Final = {
+    **{
+        f"copy_{n}": f'static inline void weft_copy_{n}(void *to, const void *from) {{ WEFT_COPY("{kind}", {n}, to, from); }}'
+        for n, kind in ((4, "ca"), (8, "ca"), (16, "cg"))
+    },
+    "swizzled": """static inline void *weft_swizzled(void *base, int64_t at) {
+  return (unsigned char *)base + (at ^ (at >> 3 & 112));
+}""",
+}
+"""The helpers of copies, by name."""
+
+
+def write_copy(f: Writer, s: Call) -> None:
+    """Writes a copy of as many bytes as its elements have."""
+    to, source, count = s.args
+    assert isinstance(to, Address)
+    assert isinstance(count, Const)
+    size = to.buffer.dtype.bytes
+    with f.scope():
+        at = f.scalar(to)
+        if to.buffer.scope == SWIZZLED_SCOPE:
+            at = f"{f.helper('swizzled')}({f.name(to.buffer)}, {size} * ({f.scalar(to.indices[0])}))"
+        f.line(f"{f.helper(f'copy_{int(count.value) * size}')}({at}, {f.scalar(source)});")
+
+
+def write_commit(f: Writer, s: Call) -> None:
+    """Writes the end of a group of copies."""
+    f.line("WEFT_COMMIT;")
+
+
+def write_wait(f: Writer, s: Call) -> None:
+    """Writes the wait for groups; instructions that read shared memory by themselves see what was copied, too."""
+    count, *places = s.args
+    assert isinstance(count, Const)
+    f.line(f"WEFT_WAIT({int(count.value)});")
+    if any(isinstance(a, Address) and a.buffer.scope == SWIZZLED_SCOPE for a in places) and f.target.has("wgmma"):
+        f.line("WEFT_SHOW;")
+
+
+COPIES: Final = {ASYNC_COPY: write_copy, ASYNC_COMMIT: write_commit, ASYNC_WAIT: write_wait}
+"""The writers by the intrinsic."""
+
+
+def write_dynamic(f: Writer, b: Buffer, name: str, elements: int) -> None:
+    """Writes a buffer in the memory that a launch gives a block, behind those before it."""
+    kind, first = memory_type(b.dtype), f.dynamic_bytes
+    f.dynamic_bytes += -(-elements * b.dtype.bytes // ALIGNMENT) * ALIGNMENT
+    f.local(name, f"{kind} *const {name} = ({kind} *)(weft_dynamic + {first});")

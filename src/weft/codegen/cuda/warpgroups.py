@@ -1,0 +1,250 @@
+"""Makes instructions of groups of four warps of the products that their threads make, each of its own sums.
+
+    for k in range(0, 8, retained=1):                     for k in range(0, 8):
+        ...                                                   ...
+        for step in unrolled(0, 4):                           call("cuda.group.begin")
+            for j in unrolled(0, 32):                ->       for step in unrolled(0, 4):
+                call("cuda.wgmma_f16", P.at(4 * j), ...)          call("cuda.group.product_f16", P.at(0), ..., 256, ...)
+        ...                                                   call("cuda.group.commit")
+                                                              ...
+                                                              call("cuda.group.wait", 1, ...)
+                                                          call("cuda.group.wait", 0, ...)
+
+The instructions run while threads go on: what they read may be written once threads have waited for them, and a barrier later.
+A loop tells how long it retains what an iteration reads (`Retained`). Products whose threads, sums or factors are not those of an
+instruction are refused; so are other accesses of swizzled memory, which lies in another order than it is indexed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.codegen.cuda.async_copies import SWIZZLED_SCOPE
+from weft.codegen.cuda.check_fragments import SHAPE, Around, inside, product_error
+from weft.codegen.cuda.group_products import BEGIN, COMMIT, WAIT, product_of
+from weft.ir import ZERO, Bounds, Const, Expr, index, known_divisor, prove, simplify, substitute
+from weft.loop import (
+    ASYNC_COPY,
+    ASYNC_WAIT,
+    Address,
+    Buffer,
+    Call,
+    For,
+    Function,
+    Kernel,
+    LoopKind,
+    Program,
+    Retained,
+    Seq,
+    Stmt,
+    Store,
+    find_note,
+    loads,
+    map_stmts,
+    own_exprs,
+    seq,
+    statements,
+    sub_statements,
+    without_notes,
+)
+from weft.support.errors import LoweringError
+from weft.targets import Target
+from weft.targets.instructions import (
+    FRAGMENT,
+    GROUP_COLUMNS,
+    GROUP_INSTRUCTIONS,
+    SWIZZLED_BYTES,
+    SWIZZLED_ROWS,
+    WARPS_OF_GROUP,
+)
+
+_TYPES = {callee: dtype for dtype, callee in GROUP_INSTRUCTIONS.items()}
+_KNOWN = {*_TYPES, ASYNC_COPY, ASYNC_WAIT}
+
+
+def form_warpgroups(program: Program, target: Target) -> Program:
+    """Returns *program* with instructions of groups; raises `LoweringError` for products that are none."""
+    made = [f if find_note(f.notes, Kernel) is None else _formed(f) for f in program.functions]
+    return program if tuple(made) == program.functions else Program(tuple(made))
+
+
+def _formed(kernel: Function) -> Function:
+    for s in statements(kernel.body):
+        _check_access(kernel, s)
+    products = _products(kernel)
+    if not products:
+        return kernel
+    body = map_stmts(map_stmts(kernel.body, products.get), _awaited)
+    left = next((s for s in statements(body) if isinstance(s, Call) and s.callee in _TYPES), None)
+    if left is not None:
+        raise product_error(kernel, left, "is not made for all columns of its sums, one after another")
+    return kernel.with_body(body)
+
+
+def _check_access(kernel: Function, s: Stmt) -> None:
+    """Refuses accesses of swizzled memory other than copies to it, and products of it."""
+    found = [x.buffer for e in own_exprs(s) for x in loads(e)]
+    found += [s.buffer] if isinstance(s, Store) else []
+    if isinstance(s, Call) and s.callee not in _KNOWN:
+        found += [a.buffer for a in s.args if isinstance(a, Address)]
+    for b in found:
+        if b.scope == SWIZZLED_SCOPE:
+            raise LoweringError(
+                f"{b.name} is in swizzled memory, which threads copy to in pieces of 4, 8 or 16 bytes, and products alone read",
+                where=kernel.name,
+                hint="vectorize the copies to it, or use shared memory",
+            )
+
+
+def _products(kernel: Function) -> dict[Stmt, Stmt]:
+    """Returns the instructions by the loops over columns whose products they make."""
+    found: dict[Stmt, Stmt] = {}
+    stack: list[tuple[Stmt, Around, Bounds]] = [(kernel.body, Around({}, {}), Bounds())]
+    while stack:
+        s, around, bounds = stack.pop()
+        if isinstance(s, For) and isinstance(s.body, Call) and s.body.callee in _TYPES:
+            found[s] = _Group(kernel, s, s.body, around, bounds).made()
+            continue
+        if isinstance(s, For):
+            bounds = bounds.bind(s.var, s.begin, s.begin + s.extent - 1)
+        stack += [(part, inside(s, around), bounds) for part in sub_statements(s)]
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """The products of one loop over columns, and what is around them."""
+
+    kernel: Function
+    loop: For
+    call: Call
+    around: Around
+    bounds: Bounds
+
+    def made(self) -> Call:
+        """Returns the instruction; raises `LoweringError` where there is none of these products."""
+        sums, left, right, *strides = self.call.args
+        assert isinstance(sums, Address)
+        assert isinstance(left, Address)
+        assert isinstance(right, Address)
+        count = self.loop.extent.value if isinstance(self.loop.extent, Const) else 0
+        columns = int(count) * FRAGMENT.columns
+        tc, ta, ua, tb, ub = [int(n.value) if isinstance(n, Const) else 0 for n in strides]
+        self.check_threads()
+        row = SWIZZLED_BYTES // left.buffer.dtype.bytes
+        self.require(
+            self.loop.begin is ZERO and columns in GROUP_COLUMNS, f"is made for {columns} columns, not {GROUP_COLUMNS}"
+        )
+        self.require(
+            tc == FRAGMENT.pairs and self.moves(sums, FRAGMENT.halves * FRAGMENT.pairs) and self.at(sums, 0) is ZERO,
+            "adds to sums that are not all those of a thread",
+        )
+        self.require(
+            (ta, ua) == (SWIZZLED_ROWS * row, 1), "has a left factor whose rows are not 8 rows of swizzled memory apart"
+        )
+        x, y, z = [self.around.threads[axis].var for axis in ("threadIdx.x", "threadIdx.y", "threadIdx.z")]
+        first = self.at(left, 0)
+        own = z * index(FRAGMENT.rows * row) + y * index(row)
+        self.require(simplify(first - substitute(first, {y: ZERO, z: ZERO}) - own) is ZERO, "has rows of other threads")
+        self.check_begin(left.buffer, substitute(first, {y: ZERO, z: ZERO}))
+        across = (tb, ub) == (row, 1)
+        self.require(across or (tb, ub) == (1, row), "has a right factor whose rows are not those of swizzled memory")
+        column = 1 if across else row
+        begin = self.at(right, 0)
+        whole = substitute(begin, {x: ZERO})
+        self.require(
+            simplify(begin - whole - x * index(FRAGMENT.pairs * column)) is ZERO, "has columns of other threads"
+        )
+        self.check_begin(right.buffer, whole)
+        apart = self.apart(right, row) if across and columns > row else SWIZZLED_ROWS * row
+        steps = [self.step(j, row, apart, across=across) for j in range(int(count))]
+        exact = all(simplify(self.at(right, j) - begin - index(n)) is ZERO for j, n in enumerate(steps))
+        self.require(exact, "has columns that do not lie one after another")
+        group = substitute(
+            left.indices[0], {y: ZERO, z: z // index(WARPS_OF_GROUP) * index(WARPS_OF_GROUP), self.loop.var: ZERO}
+        )
+        return Call(
+            product_of(_TYPES[self.call.callee]),
+            (
+                Address(sums.buffer, (ZERO,)),
+                Address(left.buffer, (simplify(group, self.bounds),)),
+                Address(
+                    right.buffer, (simplify(substitute(right.indices[0], {x: ZERO, self.loop.var: ZERO}), self.bounds),)
+                ),
+                index(columns),
+                index(int(across)),
+                index(apart * right.buffer.dtype.bytes),
+            ),
+        )
+
+    def require(self, holds: bool, told: str) -> None:
+        """Refuses the products unless something *holds*."""
+        if not holds:
+            raise product_error(self.kernel, self.call, told)
+
+    def check_threads(self) -> None:
+        """Refuses products that whole groups of warps do not make together."""
+        self.require(not self.around.parting, "is under a condition that only some threads of a warp may meet")
+        extents = {a: f.extent.value for a, f in self.around.threads.items() if isinstance(f.extent, Const)}
+        self.require(
+            {a: extents.get(a) for a in SHAPE} == SHAPE and int(extents.get("threadIdx.z", 1)) % WARPS_OF_GROUP == 0,
+            f"is not made by groups of {WARPS_OF_GROUP} warps of {FRAGMENT.quads} x {FRAGMENT.groups} threads along x and y",
+        )
+
+    def at(self, a: Address, column: int) -> Expr:
+        """Returns the index of *a* for the fragment numbered *column*."""
+        return simplify(substitute(self.around.value(a.indices[0]), {self.loop.var: index(column)}), self.bounds)
+
+    def moves(self, a: Address, step: int) -> bool:
+        """Tells whether *a* moves by *step* from each fragment to the next."""
+        return simplify(self.at(a, 1) - self.at(a, 0) - index(step)) is ZERO
+
+    def check_begin(self, b: Buffer, at: Expr) -> None:
+        """Refuses a factor that does not begin in a row whose pieces lie as in the first one, with all its terms."""
+        row = SWIZZLED_BYTES // b.dtype.bytes
+        is_first = simplify(at // index(row) % index(SWIZZLED_ROWS), self.bounds) is ZERO
+        is_inside = prove(at % index(row) <= index(row - FRAGMENT.depth), self.bounds)
+        self.require(
+            (is_first and is_inside) or known_divisor(at) % (SWIZZLED_ROWS * row) == 0,
+            f"takes terms of {b.name} from a row on that does not begin a part of {SWIZZLED_ROWS}",
+        )
+
+    def apart(self, right: Address, row: int) -> int:
+        """Returns how many elements the parts of rows of columns are apart."""
+        step = simplify(self.at(right, row // FRAGMENT.columns) - self.at(right, 0))
+        return int(step.value) if isinstance(step, Const) else 0
+
+    def step(self, j: int, row: int, apart: int, *, across: bool) -> int:
+        """Returns how far the fragment of columns numbered *j* is from the first one."""
+        if not across:
+            return j * FRAGMENT.columns * row
+        parts = row // FRAGMENT.columns
+        return j // parts * apart + j % parts * FRAGMENT.columns
+
+
+def _awaited(s: Stmt) -> Stmt | None:
+    """Puts what begins, ends and awaits products around those among the parts of *s*; a loop that retains memory awaits later."""
+    if isinstance(s, Seq):
+        return seq(*[q for p in s.body for q in _group(p)])
+    retained = find_note(s.notes, Retained) if isinstance(s, For) else None
+    if not isinstance(s, For) or retained is None:
+        return None
+    waits = [c for c in _calls(s.body) if c.callee == WAIT]
+    kept = seq(*[p for p in s.body.body if p not in waits]) if isinstance(s.body, Seq) else s.body
+    later = [Call(WAIT, (index(retained.iterations), *c.args[1:])) for c in waits]
+    loop = For(s.var, s.begin, s.extent, s.kind, seq(kept, *later), without_notes(s.notes, Retained))
+    return seq(loop, *waits)
+
+
+def _calls(s: Stmt) -> list[Call]:
+    return [p for p in s.body if isinstance(p, Call)] if isinstance(s, Seq) else []
+
+
+def _group(part: Stmt) -> list[Stmt]:
+    """Returns *part*; where it is products alone, those of a group, which is awaited."""
+    s = part
+    while isinstance(s, For) and s.kind is LoopKind.UNROLLED:
+        s = s.body
+    if not isinstance(s, Call) or s.callee not in {product_of(t) for t in _TYPES.values()}:
+        return [part]
+    return [Call(BEGIN, ()), part, Call(COMMIT, ()), Call(WAIT, (ZERO, s.args[0], s.args[3]))]

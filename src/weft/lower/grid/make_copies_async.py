@@ -1,0 +1,73 @@
+"""Makes the copies that threads wait for asynchronous, where the target has such: of 4, 8 or 16 bytes side by side.
+
+    S[ramp(t * 8, 1, 8)] = A[ramp(k * 256 + t * 8, 1, 8)]   ->   call("weft.copy.async", S.at(t * 8), A.at(k * 256 + t * 8), 8)
+
+Other copies stay as they are: a thread that waits has made them already. A target without asynchronous copies waits for nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.ir import ONE, Expr, Ramp, index, known_divisor
+from weft.loop import (
+    ASYNC_COMMIT,
+    ASYNC_COPY,
+    ASYNC_WAIT,
+    NOTHING,
+    Address,
+    Buffer,
+    Call,
+    Load,
+    Program,
+    Stmt,
+    Store,
+    statements,
+)
+from weft.lower.stmt_rewriter import StmtRewriter, Visited, map_functions
+from weft.targets import Target
+
+SIZES: Final = (4, 8, 16)
+"""The bytes of a copy, which begins at a multiple of them."""
+
+FEATURE: Final = "async_copy"
+"""The feature of a target whose threads go on while memory is copied."""
+
+
+def make_copies_async(program: Program, target: Target) -> Program:
+    """Returns *program* with asynchronous copies, or without what waits for them."""
+    return map_functions(program, lambda f: _Make(_awaited(f.body), target.has(FEATURE)).rewrite(f.body))
+
+
+def _awaited(body: Stmt) -> set[Buffer]:
+    """Returns the buffers that threads wait for."""
+    waits = [s for s in statements(body) if isinstance(s, Call) and s.callee == ASYNC_WAIT]
+    return {a.buffer for s in waits for a in s.args if isinstance(a, Address)}
+
+
+class _Make(StmtRewriter):
+    """Changes stores and calls; expressions stay."""
+
+    def __init__(self, awaited: set[Buffer], has_copies: bool) -> None:
+        self.awaited = awaited
+        self.has_copies = has_copies
+
+    def visit_store(self, s: Store) -> Visited:
+        if not self.has_copies or s.buffer not in self.awaited or s.mask is not None or not isinstance(s.value, Load):
+            return s
+        lanes, size = s.value.dtype.lanes, s.buffer.dtype.bytes
+        to, source = [_begin(x.indices, lanes) for x in (s, s.value)]
+        if to is None or source is None or lanes * size not in SIZES:
+            return s
+        return Call(ASYNC_COPY, (Address(s.buffer, (to,)), Address(s.value.buffer, (source,)), index(lanes)))
+
+    def visit_call(self, s: Call) -> Visited:
+        return NOTHING if s.callee in (ASYNC_COMMIT, ASYNC_WAIT) and not self.has_copies else s
+
+
+def _begin(indices: tuple[Expr, ...], lanes: int) -> Expr | None:
+    """Returns where elements that lie side by side begin, at a multiple of their number; None for others."""
+    if len(indices) != 1 or not isinstance(indices[0], Ramp) or indices[0].stride is not ONE:
+        return None
+    base = indices[0].base
+    return base if known_divisor(base) % lanes == 0 else None

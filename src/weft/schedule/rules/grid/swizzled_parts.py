@@ -1,0 +1,43 @@
+"""The layouts of parts of a product's factors in swizzled memory, as the instructions of groups of warps read them.
+
+    A[row, term]      rows of terms: as row 8 * h + g of 16 lies row 2 * g + h of the matrix, see `targets.instructions.nvidia`
+    B[column, term]   rows of terms ("K-major")
+    B[term, column]   rows of the columns of as many bytes, of one term after another ("MN-major")
+
+A row has the bytes of `SWIZZLED_BYTES`. (NVIDIA, "Parallel Thread Execution ISA" 8.0, section 9.7.15.5.1.)
+"""
+
+from __future__ import annotations
+
+from weft.ir import Var
+from weft.schedule.cursors.state import BlockRef
+from weft.schedule.rules.block_facts import block_of, inputs_of
+from weft.schedule.rules.grid.shared_tiles import TileAxes
+from weft.schedule.schedule import Schedule
+from weft.support.errors import ScheduleError
+from weft.targets.instructions import FRAGMENT, SWIZZLED_BYTES
+
+
+def lay_out_swizzled(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes, sizes: tuple[int, int, int]) -> None:
+    """Lays out a copy of a factor in parts of so many rows, columns and terms; refuses a left factor that lies across."""
+    written = block_of(s, copy).writes[0].buffer
+    read = next(x for x in inputs_of(block_of(s, ref)) if x.buffer is written).indices
+    names = [f"x{n}" for n in range(len(read))]
+    place = {i: x for x, i in zip(names, read, strict=True) if isinstance(i, Var)}
+    side = axes.row if axes.row.var in place else axes.column
+    x, k = place.get(side.var), place.get(axes.depth.var)
+    if x is None or k is None or names[-1] not in (x, k):
+        raise ScheduleError(f"the parts of {written.name} are no matrices")
+    wide, deep = sizes[0] if side is axes.row else sizes[1], sizes[2]
+    row = SWIZZLED_BYTES // written.dtype.bytes
+    outer = [*[n for n in names if n not in (x, k)], f"{x} // {wide}", f"{k} // {deep}"]
+    if side is axes.row:
+        if names[-1] != k:
+            raise ScheduleError(f"the rows of {written.name} are not rows of terms")
+        f = FRAGMENT
+        inner = [f"{x} % {wide} // {f.rows}", f"{x} % {f.halves}", f"{x} // {f.halves} % {f.groups}", f"{k} % {deep}"]
+    elif names[-1] == k:
+        inner = [f"{x} % {wide}", f"{k} % {deep}"]
+    else:
+        inner = [f"{x} % {wide} // {row}", f"{k} % {deep}", f"{x} % {row}"]
+    s.transform_layout(copy, written.name, f"{', '.join(names)} -> {', '.join([*outer, *inner])}")
