@@ -152,14 +152,6 @@ def _rate(row: RowGroup, lanes: int) -> float:
     return MEMORY_WORDS * (max(1.0, WORD_BITS / row.bits) if lanes > 1 else SCALAR_PART)
 
 
-def _combining(threads: int) -> float:
-    """Returns the cycles of a reduction over the partial results of the threads of a row."""
-    if threads <= FEW_AT_ONCE:
-        return WAIT_CYCLES + 2.0 * threads
-    last = 1 << (threads.bit_length() - 1) // 2
-    return 2.0 * WAIT_CYCLES + 2.0 * (threads // last + last)
-
-
 def _apart_cycles(row: RowGroup) -> float:
     """Returns the cycles of kernels whose threads have elements, or results, of their own."""
     turns = max(1.0, row.rows / FULL_DEVICE)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weft.ir import ONE, ZERO, Bounds, Expr, Var, extremes, free_vars, prove, reads_memory, substitute
+from weft.ir import ONE, ZERO, Bounds, Expr, Lt, Var, extremes, free_vars, prove, reads_memory, substitute
 from weft.loop import Alloc, Block, Buffer, For, Function, Program, Seq, Stmt, While, meet, seq, without_moot_notes
 from weft.lower.analysis.buffer_accesses import (
     Place,
@@ -103,10 +103,23 @@ def _covers(buffer: Buffer, w: Use, r: Use) -> bool:
     around = meet(w.place, r.place)
     if is_conditional(around, w.place):
         return False
-    if w.guard:
+    if not all(_keeps_inside(c, w, buffer) for c in w.guard):
         return _is_same(w, r, around)
-    ranges = zip(relaxed(w, around), relaxed(r, around), buffer.shape, strict=True)
+    sizes = [_size_read(r, *ends, size) for ends, size in zip(r.box, buffer.shape, strict=True)]
+    ranges = zip(relaxed(w, around), relaxed(r, around), sizes, strict=True)
     return all(_includes(a, b, size) for a, b, size in ranges)
+
+
+def _size_read(r: Use, first: Expr, last: Expr, size: Expr) -> Expr:
+    """Returns how many elements of a dimension of *size* are read at most, by a condition of *r* on its index."""
+    bounds = [c.b for c in r.guard if isinstance(c, Lt) and c.a is first is last]
+    return bounds[0] if bounds else size
+
+
+def _keeps_inside(condition: Expr, w: Use, buffer: Buffer) -> bool:
+    """Tells whether a condition of *w* only keeps it inside of the buffer, beyond which nothing is read either."""
+    ends = zip(w.box, buffer.shape, strict=True)
+    return any(first is last and condition is (first < size) for (first, last), size in ends)
 
 
 def _is_same(w: Use, r: Use, around: Place) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from weft.ir import Var
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.rules.block_facts import block_of, inputs_of
-from weft.schedule.rules.grid.shared_tiles import TileAxes
+from weft.schedule.rules.grid.tile_axes import TileAxes
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 from weft.targets.instructions import FRAGMENT, SWIZZLED_BYTES
