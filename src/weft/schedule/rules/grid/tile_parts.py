@@ -62,7 +62,7 @@ def fetch_together(s: Schedule, copy: BlockRef, around: int, tile: SharedTile, *
         *threads, lane = s.split(whole, [None, *sharing, lanes])
     else:
         outer, y = s.split(loops[-2], [None, min(tile.y, s.extent(loops[-2]) or 1)])
-        _, x, lane = s.split(loops[-1], [None, tile.x, lanes])
+        _, x, lane = s.split(loops[-1], [None, min(tile.x, (s.extent(loops[-1]) or 1) // lanes), lanes])
         threads = [outer, y, x]
     _bind(s, threads)
     if lanes > 1:
