@@ -11,36 +11,10 @@ from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.grid_time import LAUNCH_CYCLES, SHARED_BYTES, BlockWork, greatest, grid_cycles, traffic_cycles
 from weft.targets import Grid, Target
 
-SHAPES = (
-    (8, 8, 1),
-    (16, 8, 2),
-    (8, 8, 2),
-    (16, 8, 1),
-    (16, 16, 1),
-    (8, 16, 1),
-    (4, 16, 1),
-    (16, 4, 1),
-    (4, 8, 1),
-    (8, 4, 1),
-)
+SHAPES = ((8, 8, 1), (16, 8, 2), (8, 8, 2), (16, 8, 1), (4, 16, 1), (16, 4, 1), (4, 8, 1))
 """Threads of a block along rows and columns, and groups of them across; a warp is 4 by 8 of those."""
 
-RESULTS = (
-    (4, 4),
-    (8, 8),
-    (8, 4),
-    (4, 8),
-    (2, 2),
-    (4, 2),
-    (2, 4),
-    (8, 2),
-    (2, 8),
-    (1, 4),
-    (4, 1),
-    (1, 8),
-    (8, 1),
-    (1, 1),
-)
+RESULTS = ((4, 4), (8, 8), (8, 4), (4, 8), (2, 2), (4, 2), (2, 4), (1, 4), (4, 1), (1, 1))
 """Rows, and columns, of results that one thread keeps in registers."""
 
 DEPTHS = (16, 32, 8)

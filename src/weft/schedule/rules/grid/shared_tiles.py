@@ -113,7 +113,7 @@ def _tile_blocks(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -
     row, column, others = reader_loops(s, ref, reader, axes)
     is_whole = (s.extent(column) or 1) % tile.run == 0
     if tile.groups > 1:
-        z = gcd(tile.groups, tile.rows)
+        z = gcd(tile.groups, tile.rows) if (s.extent(row) or 1) % tile.high == 0 else 1
         block_row, *rows = s.split(row, [None, tile.rows // z, z, tile.y])
         block_column, *columns = s.split(column, [None, tile.columns, tile.x])
         threads, own = [*rows[1:], columns[1]], [rows[0], columns[0]]

@@ -47,55 +47,55 @@ def _counts_steps(e: Expr, depth: Var, tile: SharedTile) -> bool:
 def fetch_together(s: Schedule, copy: BlockRef, around: int, tile: SharedTile, *, across: bool) -> None:
     """Shares the elements of a copy among the threads of a block, neighbours to neighbours, or as they are written *across*.
 
-    Where rows of the copy are not whole rows of threads, each has threads of its own: divisions would hide which are in bounds.
+    Where threads do not share them evenly, each row has threads of its own: divisions would hide which are in bounds.
     """
     loops = list(s.loops(copy))[around:]
-    if across and len(loops) == 2 and (s.extent(loops[1]) or 1) % NEAR_STEPS == 0:
+    if across and len(loops) == 2 and _has_near_steps(*[s.extent(f) or 1 for f in loops], tile):
         high, low = s.split(loops[1], [None, NEAR_STEPS])
         loops = [high, loops[0], low]
         s.reorder(loops)
-    last = s.extent(loops[-1]) or 1
-    if tile.lanes > 1 and _fetch_vectors(s, copy, loops, tile):
-        return
-    threads = tile.y * tile.x
-    if len(loops) == 1 or threads % last == 0 or last % threads == 0:
+    lanes = _lanes(s, copy, loops[-1], tile)
+    words = prod([s.extent(f) or 1 for f in loops]) // lanes
+    sharing = _sharing(words, tile)
+    if len(loops) == 1 or words % prod(sharing) == 0:
         whole = s.fuse(loops) if len(loops) > 1 else loops[0]
-        _bind(s, s.split(whole, [None, *_sharing(s.extent(whole), tile)]), tile)
+        *threads, lane = s.split(whole, [None, *sharing, lanes])
     else:
-        outer, z, y = s.split(loops[-2], [None, tile.layers, tile.y])
-        x = s.split(loops[-1], [None, tile.x])[1]
-        _bind(s, [outer, z, y, x], tile)
+        outer, y = s.split(loops[-2], [None, min(tile.y, s.extent(loops[-2]) or 1)])
+        _, x, lane = s.split(loops[-1], [None, min(tile.x, (s.extent(loops[-1]) or 1) // lanes), lanes])
+        threads = [outer, y, x]
+    _bind(s, threads)
+    if lanes > 1:
+        s.vectorize(lane)
 
 
-def _fetch_vectors(s: Schedule, copy: BlockRef, loops: list[LoopRef], tile: SharedTile) -> bool:
-    """Lets threads fetch vectors of a copy; tells whether its rows are whole ones of words, and are shared evenly."""
-    words = s.extent(loops[-1]) or 0
-    whole = prod([s.extent(f) or 0 for f in loops])
+def _has_near_steps(rows: int, steps: int, tile: SharedTile) -> bool:
+    """Tells whether threads can share a part by few steps of all rows: evenly, since divisions would hide which are in bounds."""
+    part, at_once = rows * NEAR_STEPS, tile.threads * tile.lanes
+    return steps % NEAR_STEPS == 0 and (part % at_once == 0 or at_once % part == 0)
+
+
+def _lanes(s: Schedule, copy: BlockRef, last: LoopRef, tile: SharedTile) -> int:
+    """Returns how many elements of a copy a thread fetches at once: vectors where its rows are whole ones of words."""
     source = inputs_of(block_of(s, copy))[0].buffer
     has_vectors = source.dtype.bits == WORD and size_of(source.shape[-1]) % tile.lanes == 0
-    if not has_vectors or whole == 0 or words % tile.lanes or whole % (tile.x * tile.lanes):
-        return False
-    fused = s.fuse(loops) if len(loops) > 1 else loops[0]
-    *threads, lane = s.split(fused, [None, *_sharing(whole // tile.lanes, tile), tile.lanes])
-    _bind(s, threads, tile)
-    s.vectorize(lane)
-    return True
+    return tile.lanes if has_vectors and (s.extent(last) or 1) % tile.lanes == 0 else 1
 
 
 def _sharing(elements: int | None, tile: SharedTile) -> tuple[int, int, int]:
     """Returns how many threads along z, y and x fetch so many elements: no more than have whole rows, which need no condition."""
     if elements is None or elements % tile.x != 0:
         return tile.layers, tile.y, tile.x
-    y = min(tile.y, elements // tile.x)
-    return gcd(tile.layers, max(1, elements // (tile.x * y))), y, tile.x
+    rows = elements // tile.x
+    y = min(tile.y, rows)
+    return gcd(tile.layers, rows // y) if rows % y == 0 else 1, y, tile.x
 
 
-def _bind(s: Schedule, loops: Sequence[LoopRef], tile: SharedTile) -> None:
-    """Binds all but the first of the loops to the axes z, y and x of threads; what one fetches is on its way at once."""
-    outer, z, y, x = loops
-    if tile.layers > 1:
-        s.bind(z, "threadIdx.z")
-    s.bind(y, "threadIdx.y")
-    s.bind(x, "threadIdx.x")
+def _bind(s: Schedule, loops: Sequence[LoopRef]) -> None:
+    """Binds all but the first of the loops to the axes of threads; what one fetches is on its way at once."""
+    outer, *threads = loops
+    for loop, axis in zip(reversed(threads), ("threadIdx.x", "threadIdx.y", "threadIdx.z"), strict=False):
+        if axis != "threadIdx.z" or s.extent(loop) != 1:
+            s.bind(loop, axis)
     if (s.extent(outer) or UNROLLED_FETCHES) < UNROLLED_FETCHES:
         s.unroll(outer)
