@@ -111,6 +111,10 @@ def row_thread_plans(row: RowGroup, target: Target) -> Iterator[Candidate[RowThr
     grid = target.grid
     if grid is None:
         return
+    if not row.side_by_side and row.rows % grid.warp == 0:
+        for threads in _threads(row.width, grid.block // grid.warp):
+            choice = RowThreads(threads, grid.warp, held=False, across=True)
+            yield Candidate(choice, _cycles(row, grid, choice, -(-row.width // threads), threads))
     wide = min(MOST_LANES, target.access_lanes(row.bits)) if row.bits else 1
     for lanes in dict.fromkeys((wide, 1)):
         if row.last % lanes:
@@ -123,10 +127,6 @@ def row_thread_plans(row: RowGroup, target: Target) -> Iterator[Candidate[RowThr
             yield Candidate(
                 choice, _cycles(row, grid, choice, each, -(-threads * rows // grid.warp) * grid.warp / rows)
             )
-    if not row.side_by_side and row.rows % grid.warp == 0:
-        for threads in _threads(row.width, grid.block // grid.warp):
-            choice = RowThreads(threads, grid.warp, held=False, across=True)
-            yield Candidate(choice, _cycles(row, grid, choice, -(-row.width // threads), threads))
 
 
 def _threads(vectors: int, most: int) -> list[int]:
