@@ -1,4 +1,4 @@
-"""Reductions by the threads of a block: a few wide steps in shared memory, or trees in what stands for the registers of a warp."""
+"""Reductions by the threads of a block: a few wide steps in shared memory, or trees through the registers of a warp."""
 
 from __future__ import annotations
 

@@ -97,12 +97,13 @@ def softmax_without_exponentials(rows: int, n: int) -> Case:
     return case([x], [y], expected)
 
 
-@pytest.mark.parametrize(("rows", "n"), [(32, 256), (64, 12), (9, 250), pytest.param(1024, 1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("rows", "n"), [(32, 256), (64, 16), (9, 1024), pytest.param(1024, 1000, marks=pytest.mark.slow)]
+)
 def test_softmax_reads_and_writes_each_element_once(rows: int, n: int) -> None:
     """In one kernel, whose threads keep what they read; they wait twice for each of two reductions, or once for a few values."""
     found = counted(softmax_without_exponentials(rows, n))
-    whole = rows * -(-n // FLOATS) if n % FLOATS == 0 else -(-rows * n // FLOATS)
-    assert whole <= found.of_buffer["X"] == found.of_buffer["Y"] <= 1.3 * whole
-    assert set(found.of_buffer) == {"X", "Y"}
+    whole = rows * n // FLOATS
+    assert found.of_buffer == {"X": whole, "Y": whole}
     assert (found.conflicts, found.ways) == (0, 1)
     assert found.barriers <= rows * 4

@@ -77,7 +77,9 @@ class MemoryVectors:
         own, wide = memory_type(_UNSIGNED_OF[dtype.bits]), memory_type(_UNSIGNED)
         parts = [elements[n : n + each] for n in range(0, len(elements), each)]
         words = [
-            " | ".join([f"({wide})({own}){x} << {dtype.bits * n}" if n else f"({wide})({own}){x}" for n, x in enumerate(p)])
+            " | ".join(
+                [f"({wide})({own}){x} << {dtype.bits * n}" if n else f"({wide})({own}){x}" for n, x in enumerate(p)]
+            )
             for p in parts
         ]
         return self.made(self.type_name(self.words(dtype)), words if each > 1 else elements)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.cost.plans.plan import Candidate, Decision
-from weft.targets import Target
+from weft.targets import Grid, Target
 
 FULL_DEVICE: Final = 132 * 1024
 """Threads that keep a device at work; fewer leave its multiprocessors idle."""
@@ -25,6 +25,12 @@ LAUNCH_CYCLES: Final = 3500.0
 MEMORY_CYCLES: Final = 600.0
 """The latency of memory."""
 
+NEAR_CYCLES: Final = 250.0
+"""The latency of what was accessed just before."""
+
+LOADS_AHEAD: Final = 4
+"""Loads of a loop that a thread waits for together."""
+
 WAIT_CYCLES: Final = 40.0
 """What a step of a reduction takes that threads wait for one another in: an exchange through shared memory, and a barrier."""
 
@@ -32,7 +38,7 @@ MEMORY_WORDS: Final = 600.0
 """The words that memory moves in a cycle, all multiprocessors together, where threads access vectors."""
 
 SCALAR_PART: Final = 0.8
-"""The part of that rate where threads access words, as long as these are of 32 bits: shorter ones are moved one in a cycle, too."""
+"""The part of that rate where threads access single elements, of whatever length."""
 
 WORD_BITS: Final = 32
 
@@ -60,7 +66,8 @@ MOST_LANES: Final = 8
 class RowThreads(Decision):
     """The threads that share a row, the rows of a block, the elements side by side that a thread accesses as a vector.
 
-    Whether threads keep their parts of a row in registers, from the first reduction to the last result. With 0 threads, each
+    Whether threads keep their parts of a row in registers, from the first reduction to the last result, and whether neighbouring
+    threads have neighbouring rows, not neighbouring elements of one. With 0 threads, each
     reduction has a kernel of its own, and so has what is computed from it.
     """
 
@@ -70,6 +77,7 @@ class RowThreads(Decision):
     rows: int = 1
     lanes: int = 1
     held: bool = True
+    across: bool = False
 
 
 NO_ROWS: Final = RowThreads(0)
@@ -77,7 +85,7 @@ NO_ROWS: Final = RowThreads(0)
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Some *rows* of *width* elements, with as many *reductions* among as many *blocks*.
+    """Some *rows* of *width* elements, with as many *reductions* among as many *blocks*, of which *passes* go along the row.
 
     `bits` are those of the narrowest element that is accessed along the row, 0 where it has no vectors, and elements lie side by
     side by multiples of *last*. Where sizes are
@@ -89,6 +97,7 @@ class RowGroup:
     width: int
     reductions: int
     blocks: int
+    passes: int = 1
     bits: int = 0
     last: int = 1
     is_fixed: bool = True
@@ -102,6 +111,10 @@ def row_thread_plans(row: RowGroup, target: Target) -> Iterator[Candidate[RowThr
     grid = target.grid
     if grid is None:
         return
+    if not row.side_by_side and row.rows % grid.warp == 0:
+        for threads in _threads(row.width, grid.block // grid.warp):
+            choice = RowThreads(threads, grid.warp, held=False, across=True)
+            yield Candidate(choice, _cycles(row, grid, choice, -(-row.width // threads), threads))
     wide = min(MOST_LANES, target.access_lanes(row.bits)) if row.bits else 1
     for lanes in dict.fromkeys((wide, 1)):
         if row.last % lanes:
@@ -111,7 +124,9 @@ def row_thread_plans(row: RowGroup, target: Target) -> Iterator[Candidate[RowThr
             held = row.is_fixed and row.is_held and each <= MOST_HELD and each * threads == row.width
             rows = _rows(row.rows, threads, grid.block)
             choice = RowThreads(threads, rows, lanes, held)
-            yield Candidate(choice, _cycles(row, choice, each, -(-threads * rows // grid.warp) * grid.warp / rows))
+            yield Candidate(
+                choice, _cycles(row, grid, choice, each, -(-threads * rows // grid.warp) * grid.warp / rows)
+            )
 
 
 def _threads(vectors: int, most: int) -> list[int]:
@@ -129,14 +144,27 @@ def _rows(rows: int, threads: int, most: int) -> int:
     return together
 
 
-def _cycles(row: RowGroup, choice: RowThreads, each: int, taken: float) -> float:
+def _cycles(row: RowGroup, grid: Grid, choice: RowThreads, each: int, taken: float) -> float:
     """Returns the cycles of a group whose rows take so many threads, idle ones included, of which each has *each* elements."""
     full = FULL_DEVICE * min(1.0, MANY_HELD / each) if choice.held else FULL_DEVICE
     turns = max(1.0, row.rows * taken / full)
-    latency = MEMORY_CYCLES + each * row.blocks + row.reductions * _combining(choice.threads)
-    apart = 1.0 if row.side_by_side else APART_CYCLES
-    passes = 2 if choice.held else 2 * row.blocks
-    return latency * turns + row.rows * row.width * passes * apart / _rate(row, choice.lanes)
+    waits = MEMORY_CYCLES * max(1.0, each / choice.lanes / LOADS_AHEAD) if not choice.held else MEMORY_CYCLES
+    near = 0.0 if choice.held else NEAR_CYCLES * (row.passes - 1)
+    latency = waits + near + each * row.blocks + row.reductions * _combining(choice.threads)
+    moved = 2 if choice.held else 2 * row.passes - 1
+    return latency * turns + row.rows * row.width * moved / _rate(row, choice.lanes) / _used(row, grid, choice)
+
+
+def _used(row: RowGroup, grid: Grid, choice: RowThreads) -> float:
+    """Returns the part that threads use of what they move: a step of a row begins and ends inside of sectors."""
+    if not row.side_by_side and not choice.across:
+        return 1.0 / APART_CYCLES
+    if choice.across or not row.bits:
+        return 1.0
+    sector = 8 * grid.sector
+    step = choice.threads * choice.lanes * row.bits
+    whole = step % sector == 0 and row.width * row.bits % sector == 0
+    return 1.0 if whole else step / (-(-step // sector) * sector + sector)
 
 
 def _combining(threads: int) -> float:
@@ -156,6 +184,8 @@ def _apart_cycles(row: RowGroup) -> float:
     """Returns the cycles of kernels whose threads have elements, or results, of their own."""
     turns = max(1.0, row.rows / FULL_DEVICE)
     apart = APART_CYCLES if row.side_by_side else 1.0
-    reduced = (MEMORY_CYCLES + row.width) * turns + row.rows * row.width * apart / _rate(row, 1)
+    reduced = (
+        MEMORY_CYCLES * max(1.0, row.width / LOADS_AHEAD) + row.width
+    ) * turns + row.rows * row.width * apart / _rate(row, 1)
     others = MEMORY_CYCLES + 2 * row.rows * row.width / _rate(row, 1)
     return reduced * row.reductions + (row.blocks - row.reductions) * others + (row.blocks - 1) * LAUNCH_CYCLES

@@ -12,9 +12,9 @@
                                                                C[0] = C[0] + R[i]
 
 The threads exchange values through shared memory, in as few steps as take about as many values each: every step waits for all
-threads, and loads do not wait for one another. Where each thread has the result for itself, all of them make the last step. Threads
-that are one warp exchange them through its memory instead, if the target has such memory (it stands for instructions that shuffle
-registers): in each step the upper half is combined into the lower one.
+threads, and loads do not wait for one another. Where each thread has the result for itself, all of them make the last step.
+Threads that are one warp exchange them through its memory instead, if the target has such memory (it stands for instructions that
+shuffle registers): in each step the upper half is combined into the lower one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, map_functions
 from weft.targets import Sight, Target, sight_of
 
 MOST_AT_ONCE: Final = 16
-"""Partial results that one thread combines alone: as many loads, which do not wait for one another, take no longer than a step."""
+"""Partial results that one thread combines alone: so many loads, which do not wait for one another, take as long as a step."""
 
 
 def lower_cross_thread_reductions(program: Program, target: Target) -> Program:
@@ -160,7 +160,9 @@ class _Lower(StmtRewriter):
     def _tree(self, c: _Combination, axis: str) -> Stmt:
         """Returns the steps, each by fewer threads than the one before, and then the combination of what is left."""
         scope = self._scope(axis, c.count)
-        rows = {b: Buffer(f"{b.name}_row", (c.count,), b.dtype, scope) for b in c.parts}
+        # neighbouring threads that are in different rows meet no bank twice, if these are of an odd length
+        length = c.count if axis == THREADS[-1] else c.count | 1
+        rows = {b: Buffer(f"{b.name}_row", (length,), b.dtype, scope) for b in c.parts}
         t = Var("t")
         made, left = [_phase(axis, t, c.count, c.first(rows, t))], c.count
         for threads in _halves(c.count) if scope == "warp" else _wide_steps(c):

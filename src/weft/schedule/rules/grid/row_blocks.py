@@ -7,9 +7,9 @@
                                                                  for t in threads: for r, v: e[r, v] = exp(x[r, v] - M)
                                                                  ...
 
-Each thread has the same elements in all of the blocks: vectors that lie side by side with those of its neighbours. What it computes
-with them stays in its registers, if they are few enough, and so does what several blocks read. Values of the row as a whole are
-computed by every thread for itself. Rows that are long, or of any length, are read again by each block.
+Each thread has the same elements in all of the blocks: vectors that lie side by side with those of its neighbours. What it
+computes with them stays in its registers, if they are few enough, and so does what several blocks read. Values of the row as a
+whole are computed by every thread for itself. Rows that are long, or of any length, are read again by each block.
 """
 
 from __future__ import annotations
@@ -122,6 +122,7 @@ def _facts(s: Schedule, rows: _Rows) -> RowGroup:
         width=max(elements(a) for a in own),
         reductions=sum(map(is_reduction, blocks)),
         blocks=len(blocks),
+        passes=sum(map(bool, own)),
         bits=_vector_bits(rows),
         last=last,
         is_fixed=all(isinstance(a.extent, Const) for axes in own for a in axes),
@@ -260,7 +261,7 @@ class _Work:
         """Lets threads reduce parts of a row, and combine what they have."""
         s, choice = self.s, self.choice
         step, thread, lane = self._split(ref)
-        parts = s.cross_thread_reduce(ref, thread, "threadIdx.x")
+        parts = s.cross_thread_reduce(ref, thread, self.axis)
         if block_of(s, ref).writes[0].buffer not in s.function.params:
             s.set_scope(ref, "local")
         if choice.lanes > 1:
@@ -287,7 +288,7 @@ class _Work:
             return
         step, thread, lane = self._split(ref)
         s.reorder([thread, step, lane])
-        s.bind(thread, "threadIdx.x")
+        s.bind(thread, self.axis)
         if self.choice.lanes > 1:
             s.vectorize(lane)
         for w in written:
@@ -321,4 +322,9 @@ class _Work:
         """Binds the loops over rows."""
         self.s.bind(self.around[0], "blockIdx.x")
         if len(self.around) > 1:
-            self.s.bind(self.around[1], "threadIdx.y")
+            self.s.bind(self.around[1], "threadIdx.x" if self.choice.across else "threadIdx.y")
+
+    @property
+    def axis(self) -> str:
+        """The axis of the threads of a row."""
+        return "threadIdx.y" if self.choice.across else "threadIdx.x"
