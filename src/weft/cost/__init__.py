@@ -34,7 +34,7 @@ from weft.cost.rules.fragment_tile import FragmentTile, fragment_tile_plans
 from weft.cost.rules.gemv import Gemv, gemv_plans
 from weft.cost.rules.inlining import Inline, inline_plans, rearrangement_plans
 from weft.cost.rules.k_blocking import DepthProblem, KBlocks, RowBlock, k_block_plans, row_block_plans
-from weft.cost.graph.implicit_products import ImplicitProduct, implicit_product_plans
+from weft.cost.graph.implicit_products import ImplicitProduct, implicit_product_plans, whole_steps
 from weft.cost.graph.merging import MergeAxes, merge_plans
 from weft.cost.graph.layout import (
     Convolution, Form, Layout, blocked_cycles, depthwise_cycles, dot_product_cycles, grouped_cycles, packing_cycles,
@@ -135,5 +135,5 @@ __all__ = [
     "remainder_versions", "right_operand_plans", "rounded_factor_plans", "row_block_plans", "row_stride", "row_thread_plans",
     "rule_plans", "shared_tile_plans", "size_of", "step_along", "subject_of", "table_plans", "taken_apart_plans",
     "thread_block_plans", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans", "unfused_cycles", "unrolled_steps",
-    "version_plans", "window_tile_plans", "winograd_cycles", "winograd_panel", "write_out_plans",
+    "version_plans", "whole_steps", "window_tile_plans", "winograd_cycles", "winograd_panel", "write_out_plans",
 ]

@@ -23,6 +23,7 @@ CASES: dict[str, tuple[str, Sequence[tuple[int, ...]], dict[str, Any]]] = {
     "pool": ("max_pool2d", [(1, 6, 9, 9)], {"kernel": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1)}),
     "product": ("conv2d_implicit", [(2, 16, 8, 8), (144, 32), (32,)], {"kernel": (3, 3), "pads": (1, 1, 1, 1)}),
     "product of odd sizes": ("conv2d_implicit", [(1, 3, 9, 7), (63, 20)], {"kernel": (7, 3), "pads": (3, 1, 3, 1)}),
+    "product of whole steps": ("conv2d_implicit", [(1, 3, 9, 9), (32, 16)], {"kernel": (3, 3), "pads": (1, 1, 1, 1)}),
     "product at a stride": ("conv2d_implicit", [(1, 16, 13, 13), (16, 24)], {"kernel": (1, 1), "strides": (2, 2)}),
 }
 

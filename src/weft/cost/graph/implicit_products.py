@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
+from typing import Final
 
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
 from weft.cost.rules.shared_tile import NO_TILE, plain_product, shared_tile_plans
 from weft.targets import Target
+
+WHOLE_STEP: Final = 16
+"""Terms of a product that are computed between two fetches: of steps that are not whole, each term would have a condition."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,11 @@ class ImplicitProduct(Decision):
     product: bool
 
 
+def whole_steps(terms: int) -> int:
+    """Returns the terms of an implicit product that has so many, with those of zeros that make its steps whole."""
+    return terms if terms < WHOLE_STEP else -(-terms // WHOLE_STEP) * WHOLE_STEP
+
+
 def implicit_product_plans(
     channels: int, places: int, images: int, terms: int, target: Target
 ) -> list[Candidate[ImplicitProduct]]:
@@ -27,7 +36,7 @@ def implicit_product_plans(
 
     The cycles of a product are those of its best tile; place by place, each thread reads both factors of each of its terms.
     """
-    plans = list(shared_tile_plans(plain_product(channels, places, images, terms), target))
+    plans = list(shared_tile_plans(plain_product(channels, places, images, whole_steps(terms)), target))
     tiled = min([c.cycles for c in plans if c.decision != NO_TILE], default=inf)
     alone = min([c.cycles for c in plans if c.decision == NO_TILE], default=inf)
     return by_cost([Candidate(ImplicitProduct(product=True), tiled), Candidate(ImplicitProduct(product=False), alone)])

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.ir import Expr, all_of, const, select
+from weft.ir import Expr, all_of, const, prove, select
 from weft.ops.convolutions.conv import Ints, add_bias, check_window, window_size
 from weft.ops.registry import operator
-from weft.ops.shapes import check_shape, product, sized
+from weft.ops.shapes import product, show_shape, size_bounds, sized
+from weft.support.errors import TypeMismatch
 from weft.te import Tensor, as_stored, compute, reduce_axis, sum_
 
 
@@ -29,21 +30,27 @@ def conv2d_implicit(
 ) -> Tensor:
     """Convolution of x [N, C, *S] with w [K1 * K2 ... * C, OC] to [N, OC, places], for any number of spatial dimensions.
 
-    Channels are the innermost terms of the sum: the terms of a step are those of one tap, with one condition for its padding.
+    Channels are the innermost terms of the sum: the terms of a step are those of one tap, with one condition for its padding. The
+    weight may have more rows, of zeros, so that all steps are whole.
     """
     check_window("conv2d_implicit", x.rank - 2, len(kernel), strides, pads, dilations)
     taps = sized(*kernel)
-    check_shape("the weight of conv2d_implicit", w.shape, (product((*taps, x.shape[1])), w.shape[1]))
-    patches = as_stored(x, lambda t: _patches(t, taps, strides, pads, dilations))
+    terms = product((*taps, x.shape[1]))
+    if prove(w.shape[0] < terms, size_bounds(terms)):
+        raise TypeMismatch(
+            f"conv2d_implicit: {show_shape(w.shape)} has not a row for each of {show_shape((terms,))} terms"
+        )
+    patches = as_stored(x, lambda t: _patches(t, taps, w.shape[0], strides, pads, dilations))
     k = reduce_axis(w.shape[0], "k")
     shape = (x.shape[0], w.shape[1], patches.shape[2])
     y = compute(shape, lambda n, oc, p: sum_(w[k, oc] * patches[n, k, p], [k]), "conv2d", dtype=x.dtype)
     return add_bias(y, bias, lambda i: (i[1],))
 
 
-def _patches(x: Tensor, taps: Sequence[Expr], strides: Ints, pads: Ints, dilations: Ints) -> Tensor:
-    """Returns the elements that meet each tap and channel, for each place; zero where that is beyond the image."""
+def _patches(x: Tensor, taps: Sequence[Expr], rows: Expr, strides: Ints, pads: Ints, dilations: Ints) -> Tensor:
+    """Returns the elements that meet each tap and channel, for each place; zero beyond the image, and in *rows* beyond these."""
     rank, channels = len(taps), x.shape[1]
+    terms = product((*taps, channels))
     windows = zip(x.shape[2:], taps, strides, dilations, pads[:rank], pads[rank:], strict=True)
     outs = [window_size(size + low + high, tap, stride, step) for size, tap, stride, step, low, high in windows]
 
@@ -52,9 +59,10 @@ def _patches(x: Tensor, taps: Sequence[Expr], strides: Ints, pads: Ints, dilatio
         at = [o * s + t * d - b for o, s, t, d, b in zip(place, strides, tap, dilations, pads[:rank], strict=True)]
         inside = [i >= 0 for i, b in zip(at, pads[:rank], strict=True) if b]
         inside += [i < size for i, size, b in zip(at, x.shape[2:], pads[rank:], strict=True) if b]
+        inside += [] if rows is terms else [k < terms]
         return select(all_of(inside), x[(n, k % channels, *at)], const(0, x.dtype))
 
-    shape = (x.shape[0], product((*taps, channels)), product(outs))
+    shape = (x.shape[0], rows, product(outs))
     return compute(shape, patch, "patches", dtype=x.dtype)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from math import prod
 
-from weft.cost import ImplicitProduct, Planner, implicit_product_plans, subject_of
+from weft.cost import ImplicitProduct, Planner, implicit_product_plans, subject_of, whole_steps
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
 from weft.graph.rewriting.merged_axes import MergedAxes, Shape
@@ -49,7 +49,9 @@ class _Places(MergedAxes):
         if not decided.product:
             return None
         turned = new.add("transpose", [w], perm=(*range(2, w.rank), 1, 0))
-        matrix = new.add("reshape", [turned], shape=(terms, made), name=f"{w.name}_matrix")
+        matrix: Value = new.add("reshape", [turned], shape=(terms, made), name=f"{w.name}_matrix")
+        if more := whole_steps(terms) - terms:
+            matrix = new.add("pad", [matrix], pads=(0, 0, more, 0), name=f"{w.name}_steps")
         window = {a: node.attribute(a) for a in ("strides", "pads", "dilations")}
         if prod(kernel) == 1 and set(window["strides"]) == {1} and not any(window["pads"]):
             image = self.merged(new, x, (*x.shape[:2], product(x.shape[2:])))
