@@ -48,6 +48,12 @@ extern "C" void fake_warp_product(int is_bf16, float *c, const uint32_t *a, cons
   c0 = c_[0], c1 = c_[1], c2 = c_[2], c3 = c_[3]; } while (0)
 """
 """The product of a warp in the place of the instruction."""
+OWN_HELPERS = {
+    **FRAGMENT_HELPERS,
+    "exp2_f32": "static inline float weft_exp2_f32(float x) { return __builtin_exp2f(x); }",
+    "exp2_f64": "static inline double weft_exp2_f64(double x) { return __builtin_exp2(x); }",
+}
+"""The helpers that the family of C does not have: those that are instructions, and functions of the machine's library."""
 _KERNEL = re.compile(r'extern "C" __global__ void __launch_bounds__\(\d+\)\n(fn_\w+)\((.*)\) \{')
 
 
@@ -66,7 +72,7 @@ def host_text(text: str) -> str:
     facts, kernels = read_facts(text)
     entries = [_entry(name, params) for name, params in _KERNEL.findall(kernels)]
     products = [WARP_PRODUCT, GATHER] if set(facts.helpers) & set(FRAGMENT_HELPERS) else []
-    return "\n".join([HEAD, WORDS, *products, helpers(facts.helpers, FRAGMENT_HELPERS), kernels, *entries])
+    return "\n".join([HEAD, WORDS, *products, helpers(facts.helpers, OWN_HELPERS), kernels, *entries])
 
 
 def _entry(name: str, params: str) -> str:

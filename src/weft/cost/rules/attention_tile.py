@@ -44,8 +44,8 @@ WAVE_CYCLES = 4.0
 WARPS_ALONE = 2.0
 """Warps for each of a multiprocessor's schedulers below which operations wait for those before them."""
 
-EXPONENTIAL_CYCLES = 35.0
-"""What a score takes beside its products: its exponential, and the exchange of the largest."""
+EXPONENTIAL_CYCLES = 15.0, 35.0
+"""What a score takes beside its products where powers of two are an instruction, and where they are polynomials."""
 
 FETCH_CYCLES = 3.0
 """What fetching an element takes a thread, with its address."""
@@ -151,6 +151,7 @@ def attention_tile_plans(sizes: AttentionSizes, target: Target) -> Iterator[Cand
     """
     yield Candidate(WHOLE_SOFTMAX, _cycles_apart(sizes))
     shared, grid = target.scope("shared"), target.grid
+    exponential = EXPONENTIAL_CYCLES["exp2" not in target.isa.native]
     room = shared.bytes if shared is not None and shared.bytes is not None else 0
     for y, x in SHAPES:
         for rows in ROWS:
@@ -159,12 +160,12 @@ def attention_tile_plans(sizes: AttentionSizes, target: Target) -> Iterator[Cand
                 own = rows * (keys + tile.columns_of(sizes.columns) + 3)
                 fits = tile.shared_words(sizes.depth, sizes.columns) * WORD_BYTES <= room and own <= MOST_REGISTERS
                 if fits and (grid is None or y * x <= grid.block):
-                    yield Candidate(tile, _cycles(tile, sizes))
+                    yield Candidate(tile, _cycles(tile, sizes, exponential))
     if sizes.narrow and not {i.name for i in intrinsics_of(target)}.isdisjoint(FRAGMENT_INSTRUCTIONS.values()):
-        yield from [t for t in _fragment_tiles(sizes) if t.decision.fragment_bytes(sizes) <= room]
+        yield from [t for t in _fragment_tiles(sizes, exponential) if t.decision.fragment_bytes(sizes) <= room]
 
 
-def _fragment_tiles(sizes: AttentionSizes) -> Iterator[Candidate[AttentionTile]]:
+def _fragment_tiles(sizes: AttentionSizes, exponential: float) -> Iterator[Candidate[AttentionTile]]:
     """Yields the tiles of whole fragments."""
     f = FRAGMENT
     if sizes.depth % f.depth or sizes.columns % f.columns:
@@ -173,7 +174,7 @@ def _fragment_tiles(sizes: AttentionSizes) -> Iterator[Candidate[AttentionTile]]
         for fragments in FRAGMENTS:
             tile = AttentionTile(f.groups, f.quads, f.halves, fragments * f.pairs, warps)
             products = (sizes.depth + sizes.columns) * tile.width // (f.depth * f.columns)
-            work = PRODUCT_CYCLES * products + tile.rows * tile.keys * EXPONENTIAL_CYCLES
+            work = PRODUCT_CYCLES * products + tile.rows * tile.keys * exponential
             yield Candidate(tile, _all_steps(tile, sizes, work))
 
 
@@ -184,14 +185,14 @@ def join_attention_plans(sizes: AttentionSizes, target: Target) -> list[Candidat
     return by_cost([Candidate(JoinAttention(join=False), apart.cycles), Candidate(JoinAttention(join=True), joined)])
 
 
-def _cycles(t: AttentionTile, a: AttentionSizes) -> float:
+def _cycles(t: AttentionTile, a: AttentionSizes, exponential: float) -> float:
     """Returns the cycles of a tile whose threads multiply for themselves."""
     own = t.columns_of(a.columns)
     side = max(n for n in (VECTOR_WORDS, 2, 1) if own % n == 0)
     steps, of_warp = a.depth / VECTOR_WORDS, min(t.x, BANKS)
     keys = t.keys * max(1.0, of_warp * VECTOR_WORDS / BANKS)
     values = VECTOR_WORDS * own / side * max(1.0, of_warp * side / BANKS)
-    scores = t.rows * t.keys * (a.depth + EXPONENTIAL_CYCLES)
+    scores = t.rows * t.keys * (a.depth + exponential)
     products = max(scores + steps * (t.rows + t.keys), WAVE_CYCLES * steps * (t.rows + keys))
     sums = t.width * max(t.rows * own, WAVE_CYCLES * (t.rows + values) / VECTOR_WORDS)
     return _all_steps(t, a, products + sums)

@@ -19,6 +19,7 @@ mask hides add zero also before the first one that it does not, and a row of hid
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import Final, TypeAlias
@@ -51,6 +52,7 @@ from weft.support.dtypes import DType, f32
 THREADS: Final = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
 
 LOWEST = const(float(np.finfo(np.float32).min), f32)
+LOG2_E = const(math.log2(math.e), f32)
 HIDDEN = const(float("-inf"), f32)
 
 
@@ -254,7 +256,7 @@ class AttentionLoops:
                 place = self.register(self.scores, t, r, k)
                 score = Load(self.scores, place)
                 return seq(
-                    store(self.scores, place, apply("exp", score - largest)),
+                    store(self.scores, place, _exponential(score - largest)),
                     store(self.weights, (row, self.key(t, k)), cast(score, self.element)),
                     store(self.total, own, total + score),
                 )
@@ -262,7 +264,7 @@ class AttentionLoops:
             return seq(
                 store(self.scale, own, largest),
                 _in_parts(tile.x, VECTOR_WORDS, compared),
-                store(self.scale, own, apply("exp", scale - largest)),
+                store(self.scale, own, _exponential(scale - largest)),
                 store(self.total, own, total * scale),
                 _each(self.own, scaled),
                 _each(tile.keys, weight),
@@ -367,6 +369,14 @@ def _in_parts(count: int, most: int, body: Callable[[Expr], Stmt]) -> Stmt:
     side = max(n for n in range(1, most + 1) if count % n == 0)
     v = Var("k")
     return for_(v, count // side, _each(side, lambda i: body(v * index(side) + i)))
+
+
+def _exponential(e: Expr) -> Expr:
+    """Returns the exponential of a number that is not positive, as a power of two, which some machines have an instruction for.
+
+    What its exponent is rounded by is less than such a number's last place of weights that matter.
+    """
+    return apply("exp2", e * LOG2_E)
 
 
 def moves_last(e: Expr, v: Var) -> bool:
