@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from tests.lower.expanding import expand_instructions
 from tests.schedule.programs import Array
 
 from weft import te
@@ -78,7 +79,7 @@ def check_attention(
     wanted = expected(a, given, bias, mask)
     if mask == "bias":
         given["bias"] = bias
-    flat = lower(program, target, verify=True)
+    flat = expand_instructions(lower(program, target, verify=True))
     made = np.full(wanted.swapaxes(0, 1).shape if joined else wanted.shape, np.nan, kind if joined else np.float32)
     output = made.reshape(-1)
     name = "y" if joined else "o"
