@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from tests.lower.expanding import expand_instructions
 from tests.schedule.programs import Array
 
 from weft import te
@@ -78,16 +79,15 @@ def check_attention(
     wanted = expected(a, given, bias, mask)
     if mask == "bias":
         given["bias"] = bias
-    flat = lower(program, target, verify=True)
-    made = np.full(wanted.shape, np.nan, kind).swapaxes(0, 1) if joined else np.full(wanted.shape, np.nan, kind)
-    output = np.ascontiguousarray(made).reshape(-1)
+    flat = expand_instructions(lower(program, target, verify=True))
+    made = np.full(wanted.swapaxes(0, 1).shape if joined else wanted.shape, np.nan, kind if joined else np.float32)
+    output = made.reshape(-1)
     name = "y" if joined else "o"
     sizes = {"m": a.rows, "n": a.keys}
     known = {p.name: sizes[p.name] for p in flat.entry.params if p.name in sizes}
     counters = run_threads(flat, {**{n: x.reshape(-1) for n, x in given.items()}, **known, name: output}, target)
-    result = output.reshape(made.shape)
     tolerance = 2e-3 if dtype is f16 else 2e-6
-    np.testing.assert_allclose(result.swapaxes(0, 1) if joined else result, wanted, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(made.swapaxes(0, 1) if joined else made, wanted, rtol=0, atol=tolerance)
     return counters
 
 

@@ -78,6 +78,12 @@ GROUPS = "".join(
     ]
 )
 """Copies and products of groups of warps, in the place of the instructions."""
+OWN_HELPERS = {
+    **FRAGMENT_HELPERS,
+    "exp2_f32": "static inline float weft_exp2_f32(float x) { return __builtin_exp2f(x); }",
+    "exp2_f64": "static inline double weft_exp2_f64(double x) { return __builtin_exp2(x); }",
+}
+"""The helpers that the family of C does not have: those that are instructions, and functions of the machine's library."""
 _KERNEL = re.compile(r'extern "C" __global__ void __launch_bounds__\(\d+\)\n(fn_\w+)\((.*)\) \{')
 
 
@@ -102,7 +108,7 @@ def host_text(text: str) -> str:
             HEAD,
             WORDS,
             *products,
-            helpers(facts.helpers, {**FRAGMENT_HELPERS, **COPY_HELPERS, **GROUP_HELPERS}),
+            helpers(facts.helpers, {**OWN_HELPERS, **COPY_HELPERS, **GROUP_HELPERS}),
             kernels,
             *entries,
         ]

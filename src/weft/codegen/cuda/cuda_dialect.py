@@ -47,7 +47,7 @@ def _asm(name: str, instruction: str, result: tuple[str, str], *given: tuple[str
 
 
 _FLOAT, _HALF = ("float", "f"), ("uint16_t", "h")
-_ROUNDING: Final = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round_even": "rint"}
+_FUNCTIONS: Final = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round_even": "rint", "exp2": "exp2"}
 
 OWN_HELPERS: Final[Mapping[str, str]] = {
     **FRAGMENT_HELPERS,
@@ -58,7 +58,7 @@ OWN_HELPERS: Final[Mapping[str, str]] = {
     "from_f16": _asm("from_f16", "cvt.f32.f16", _FLOAT, _HALF),
     "to_f16": _asm("to_f16", "cvt.rn.f16.f32", _HALF, _FLOAT),
     "to_bf16": _asm("to_bf16", "cvt.rn.bf16.f32", _HALF, _FLOAT),
-    **{f"{k}_f32": f"static inline float weft_{k}_f32(float x) {{ return {v}f(x); }}" for k, v in _ROUNDING.items()},
-    **{f"{k}_f64": f"static inline double weft_{k}_f64(double x) {{ return {v}(x); }}" for k, v in _ROUNDING.items()},
+    **{f"{k}_f32": f"static inline float weft_{k}_f32(float x) {{ return {v}f(x); }}" for k, v in _FUNCTIONS.items()},
+    **{f"{k}_f64": f"static inline double weft_{k}_f64(double x) {{ return {v}(x); }}" for k, v in _FUNCTIONS.items()},
 }
 """By name, see `c_family.helpers`. `min.NaN` and `max.NaN` return NaN where either argument is one."""

@@ -10,12 +10,21 @@ from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
 from weft.cost.rules.row_threads import FULL_DEVICE
 from weft.targets import Target
+from weft.targets.instructions import FRAGMENT, FRAGMENT_INSTRUCTIONS, intrinsics_of
 
 SHAPES = ((16, 16), (8, 16), (16, 8), (8, 8), (8, 32), (4, 16), (4, 32), (2, 32))
 """Threads of a block along rows, and along keys and columns."""
 
 ROWS, KEYS = (1, 2, 4, 8), (1, 2, 4)
 """Rows, and keys of those taken at once, that one thread has."""
+
+WARPS, FRAGMENTS = (4, 2, 8, 1), (8, 4)
+"""Warps of a block that multiply in fragments, and fragments of keys that each takes at once."""
+
+PRODUCT_CYCLES = 8.0
+"""What a product of fragments takes a warp, with the reads of its factors."""
+
+WORD_BYTES, NARROW_BYTES = 4, 2
 
 VECTOR_WORDS = 4
 """Words side by side that a thread reads of shared memory at once, where its rows are whole vectors."""
@@ -35,8 +44,8 @@ WAVE_CYCLES = 4.0
 WARPS_ALONE = 2.0
 """Warps for each of a multiprocessor's schedulers below which operations wait for those before them."""
 
-EXPONENTIAL_CYCLES = 35.0
-"""What a score takes beside its products: its exponential, and the exchange of the largest."""
+EXPONENTIAL_CYCLES = 15.0, 35.0
+"""What a score takes beside its products where powers of two are an instruction, and where they are polynomials."""
 
 FETCH_CYCLES = 3.0
 """What fetching an element takes a thread, with its address."""
@@ -54,7 +63,10 @@ SCORE_ACCESSES, WORD_CYCLES = 8, 1 / 512
 
 @dataclass(frozen=True)
 class AttentionTile(Decision):
-    """A block of *y* by *x* threads, each with *rows* rows, and *keys* keys of those taken at once; all 0: several kernels."""
+    """A block of *y* by *x* threads, each with *rows* rows, and *keys* keys of those taken at once; all 0: several kernels.
+
+    With *warps*, it has so many of such threads, whose products are fragments (`FragmentTile`).
+    """
 
     question = "the tile of an attention"
     of_grids = True
@@ -62,11 +74,17 @@ class AttentionTile(Decision):
     x: int
     rows: int
     keys: int
+    warps: int = 0
+
+    @property
+    def threads(self) -> int:
+        """The threads of a block."""
+        return max(1, self.warps) * self.y * self.x
 
     @property
     def height(self) -> int:
         """Rows of a block."""
-        return self.y * self.rows
+        return max(1, self.warps) * self.y * self.rows
 
     @property
     def width(self) -> int:
@@ -87,6 +105,12 @@ class AttentionTile(Decision):
         factors = (self.height + self.width) * row_stride(depth) + self.width * self.x * self.columns_of(columns)
         return factors + self.height * (self.weight_stride + self.x)
 
+    def fragment_bytes(self, sizes: AttentionSizes) -> int:
+        """Returns the bytes of shared memory that a block of warps takes, each row with a gap to the next."""
+        gap = FRAGMENT.quads
+        rows = (self.height + self.width) * (sizes.depth + gap) + (self.height + sizes.columns) * (self.width + gap)
+        return rows * NARROW_BYTES + self.height * self.x * WORD_BYTES
+
 
 WHOLE_SOFTMAX = AttentionTile(0, 0, 0, 0)
 
@@ -102,13 +126,17 @@ class JoinAttention(Decision):
 
 @dataclass(frozen=True)
 class AttentionSizes:
-    """An attention of so many *rows* of queries to so many *keys*, in each of a *batch*; *depth* and *columns* are theirs."""
+    """An attention of so many *rows* of queries to so many *keys*, in each of a *batch*; *depth* and *columns* are theirs.
+
+    Factors that are *narrow* are elements of 16 bits, which fragments may multiply.
+    """
 
     batch: int
     rows: int
     keys: int
     depth: int
     columns: int
+    narrow: bool = False
 
 
 def row_stride(length: int) -> int:
@@ -123,15 +151,31 @@ def attention_tile_plans(sizes: AttentionSizes, target: Target) -> Iterator[Cand
     """
     yield Candidate(WHOLE_SOFTMAX, _cycles_apart(sizes))
     shared, grid = target.scope("shared"), target.grid
+    exponential = EXPONENTIAL_CYCLES["exp2" not in target.isa.native]
     room = shared.bytes if shared is not None and shared.bytes is not None else 0
     for y, x in SHAPES:
         for rows in ROWS:
             for keys in KEYS:
                 tile = AttentionTile(y, x, rows, keys)
                 own = rows * (keys + tile.columns_of(sizes.columns) + 3)
-                fits = tile.shared_words(sizes.depth, sizes.columns) * 4 <= room and own <= MOST_REGISTERS
+                fits = tile.shared_words(sizes.depth, sizes.columns) * WORD_BYTES <= room and own <= MOST_REGISTERS
                 if fits and (grid is None or y * x <= grid.block):
-                    yield Candidate(tile, _cycles(tile, sizes))
+                    yield Candidate(tile, _cycles(tile, sizes, exponential))
+    if sizes.narrow and not {i.name for i in intrinsics_of(target)}.isdisjoint(FRAGMENT_INSTRUCTIONS.values()):
+        yield from [t for t in _fragment_tiles(sizes, exponential) if t.decision.fragment_bytes(sizes) <= room]
+
+
+def _fragment_tiles(sizes: AttentionSizes, exponential: float) -> Iterator[Candidate[AttentionTile]]:
+    """Yields the tiles of whole fragments."""
+    f = FRAGMENT
+    if sizes.depth % f.depth or sizes.columns % f.columns:
+        return
+    for warps in WARPS:
+        for fragments in FRAGMENTS:
+            tile = AttentionTile(f.groups, f.quads, f.halves, fragments * f.pairs, warps)
+            products = (sizes.depth + sizes.columns) * tile.width // (f.depth * f.columns)
+            work = PRODUCT_CYCLES * products + tile.rows * tile.keys * exponential
+            yield Candidate(tile, _all_steps(tile, sizes, work))
 
 
 def join_attention_plans(sizes: AttentionSizes, target: Target) -> list[Candidate[JoinAttention]]:
@@ -141,19 +185,24 @@ def join_attention_plans(sizes: AttentionSizes, target: Target) -> list[Candidat
     return by_cost([Candidate(JoinAttention(join=False), apart.cycles), Candidate(JoinAttention(join=True), joined)])
 
 
-def _cycles(t: AttentionTile, a: AttentionSizes) -> float:
-    """Returns the cycles of all blocks: of those of one thread, as often as threads take turns on a device that is full."""
+def _cycles(t: AttentionTile, a: AttentionSizes, exponential: float) -> float:
+    """Returns the cycles of a tile whose threads multiply for themselves."""
     own = t.columns_of(a.columns)
     side = max(n for n in (VECTOR_WORDS, 2, 1) if own % n == 0)
     steps, of_warp = a.depth / VECTOR_WORDS, min(t.x, BANKS)
     keys = t.keys * max(1.0, of_warp * VECTOR_WORDS / BANKS)
     values = VECTOR_WORDS * own / side * max(1.0, of_warp * side / BANKS)
-    scores = t.rows * t.keys * (a.depth + EXPONENTIAL_CYCLES)
+    scores = t.rows * t.keys * (a.depth + exponential)
     products = max(scores + steps * (t.rows + t.keys), WAVE_CYCLES * steps * (t.rows + keys))
     sums = t.width * max(t.rows * own, WAVE_CYCLES * (t.rows + values) / VECTOR_WORDS)
-    fetched = FETCH_CYCLES * t.width * (a.depth + a.columns) / (t.y * t.x)
-    full = -(-a.rows // t.height) * a.batch * t.y * t.x / FULL_DEVICE
-    step = (products + sums + fetched + t.rows * t.x) * max(WARPS_ALONE, full) + STEP_CYCLES
+    return _all_steps(t, a, products + sums)
+
+
+def _all_steps(t: AttentionTile, a: AttentionSizes, work: float) -> float:
+    """Returns the cycles of all blocks whose threads have so much *work* in a step, beside what they fetch and exchange."""
+    fetched = FETCH_CYCLES * t.width * (a.depth + a.columns) / t.threads
+    full = -(-a.rows // t.height) * a.batch * t.threads / FULL_DEVICE
+    step = (work + fetched + t.rows * t.x) * max(WARPS_ALONE, full) + STEP_CYCLES
     return step * -(-a.keys // t.width)
 
 

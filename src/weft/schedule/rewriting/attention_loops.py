@@ -19,12 +19,14 @@ mask hides add zero also before the first one that it does not, and a row of hid
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, reduce
+from typing import Final, TypeAlias
 
 import numpy as np
 
-from weft.cost import MOST_FETCHES, VECTOR_WORDS, AttentionTile, row_stride
+from weft.cost import MOST_FETCHES, VECTOR_WORDS, AttentionTile, row_stride, size_of
 from weft.ir import (
     ONE,
     TRUE,
@@ -34,6 +36,7 @@ from weft.ir import (
     Var,
     all_of,
     apply,
+    cast,
     ceil_div,
     const,
     index,
@@ -44,44 +47,114 @@ from weft.ir import (
 )
 from weft.loop import Alloc, Buffer, For, If, Load, LoopKind, Stmt, Thread, for_, loads, seq, store
 from weft.schedule.legality.attention_form import Attention
-from weft.support.dtypes import f32
+from weft.support.dtypes import DType, f32
+
+THREADS: Final = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
 
 LOWEST = const(float(np.finfo(np.float32).min), f32)
+LOG2_E = const(math.log2(math.e), f32)
 HIDDEN = const(float("-inf"), f32)
 
 
-class StreamedAttention:
+Threads: TypeAlias = tuple[Expr, ...]
+"""The numbers of a thread along the axes of its block, the outermost first; the threads of a row differ in the last."""
+
+
+class AttentionLoops:
     """Builds the loops of the attention *found* for a *tile*; its depth and columns are constants."""
+
+    element: DType = f32
+    """The type of factors and of weights in shared memory."""
 
     def __init__(self, found: Attention, tile: AttentionTile) -> None:
         self.found = found
         self.tile = tile
-        self.depth, self.columns = (_size(found.extents[v]) for v in (found.depth, found.column))
+        self.depth, self.columns = (size_of(found.extents[v]) for v in (found.depth, found.column))
         self.own = tile.columns_of(self.columns)
         self.side = max(n for n in (VECTOR_WORDS, 2, 1) if self.own % n == 0)
-        y, x = tile.y, tile.x
-        rows, width = tile.height, tile.width
-        self.query = _shared("query", rows, self.depth, row_stride(self.depth))
-        self.keys = _shared("keys", width, self.depth, row_stride(self.depth))
-        self.values = _shared("values", width, x * self.own, x * self.own)
-        self.weights = _shared("weights", rows, width, tile.weight_stride)
-        self.partial = _shared("partial", rows, x, x)
-        self.scores = Buffer("scores", (y, x, tile.rows, tile.keys), f32, "register")
+        self.extents = tuple([n for n in (tile.warps, tile.y, tile.x) if n])
+        self.make_shared()
+        self.scores = self.registers("scores", tile.keys)
+        self.sums = self.registers("sums", self.own)
         self.largest, self.scale, self.total = (
-            Buffer(n, (y, x, tile.rows), f32, "register") for n in ("largest", "scale", "total")
+            Buffer(n, (*self.extents, tile.rows), f32, "register") for n in ("largest", "scale", "total")
         )
-        self.sums = Buffer("sums", (y, x, tile.rows, self.own), f32, "register")
         self.batch, self.block, self.step = Var("batch"), Var("block"), Var("step")
+
+    def make_shared(self) -> None:
+        """Makes the buffers in shared memory: parts of the factors, the weights, and a number of each row and thread of it."""
+        tile, stride = self.tile, row_stride(self.depth)
+        self.query = self.shared("query", tile.height, self.depth, stride)
+        self.keys = self.shared("keys", tile.width, self.depth, stride)
+        self.values = self.shared("values", tile.width, tile.x * self.own, tile.x * self.own)
+        self.weights = self.shared("weights", tile.height, tile.width, tile.weight_stride)
+        self.partial = Buffer("partial", (tile.height, tile.x), f32, "shared")
+
+    def shared(self, name: str, rows: int, columns: int, stride: int) -> Buffer:
+        """Returns a matrix in shared memory."""
+        return Buffer(name, (rows, columns), self.element, "shared", (stride, 1))
+
+    def registers(self, name: str, count: int) -> Buffer:
+        """Returns the registers of each thread for so many numbers of each of its rows."""
+        return Buffer(name, (*self.extents, self.tile.rows, count), f32, "register")
+
+    def register(self, buffer: Buffer, t: Threads, r: Expr, k: Expr) -> tuple[Expr, ...]:
+        """Returns where number *k* of a thread's row is."""
+        return (*t, r, k)
+
+    def row(self, t: Threads, r: Expr) -> Expr:
+        """Returns which row of its block is a thread's row number *r*."""
+        return r * index(self.tile.y) + t[-2]
+
+    def key(self, t: Threads, k: Expr) -> Expr:
+        """Returns which key of those that its block takes at once is a thread's key number *k*."""
+        return k * index(self.tile.x) + t[-1]
+
+    def column(self, t: Threads, c: Expr) -> Expr:
+        """Returns which column is a thread's column number *c*: it has a few side by side, then its neighbour."""
+        side = index(self.side)
+        return (c // side * index(self.tile.x) + t[-1]) * side + c % side
+
+    def product(self, t: Threads) -> Stmt:
+        """Adds the products of a thread's rows and keys to its scores."""
+
+        def term(d: Expr, r: Expr, k: Expr) -> Stmt:
+            own = self.register(self.scores, t, r, k)
+            product = Load(self.query, (self.row(t, r), d)) * Load(self.keys, (self.key(t, k), d))
+            return store(self.scores, own, Load(self.scores, own) + product)
+
+        def terms(d: Expr) -> Stmt:
+            return _each(self.tile.rows, lambda r: _each(self.tile.keys, lambda k: term(d, r, k)))
+
+        return _in_parts(self.depth, VECTOR_WORDS, terms)
+
+    def weighted(self, t: Threads) -> Stmt:
+        """Adds the values of the keys, each times its weight, to a thread's sums."""
+
+        def term(k: Expr, r: Expr, c: Expr) -> Stmt:
+            own = self.register(self.sums, t, r, c)
+            product = Load(self.weights, (self.row(t, r), k)) * Load(self.values, (k, self.column(t, c)))
+            return store(self.sums, own, Load(self.sums, own) + product)
+
+        def terms(k: Expr) -> Stmt:
+            return _each(self.tile.rows, lambda r: _each(self.own, lambda c: term(k, r, c)))
+
+        return _in_parts(self.tile.width, VECTOR_WORDS, terms)
+
+    def fetch_values(self) -> Stmt:
+        """Fetches the values of the keys of a step."""
+        return self.fetch(self.values, self.value, along=moves_last(self.found.values, self.found.key))
 
     def loops(self) -> Stmt:
         """Returns the loops over blocks, and all that is in them."""
-        a, t = self.found, self.tile
-        steps = for_(self.step, ceil_div(a.extents[a.key], index(t.width)), seq(*self._step()))
-        body: Stmt = seq(self._fetch_query(), self._start(), steps, *self._finish())
+        a, tile = self.found, self.tile
+        query = self.fetch(self.query, self._query, along=moves_last(a.query, a.row))
+        steps = for_(self.step, ceil_div(a.extents[a.key], index(tile.width)), seq(*self._step()))
+        body: Stmt = seq(query, self._threads(self._start), steps, *self._finish())
         shared = (self.query, self.keys, self.values, self.weights, self.partial)
         for b in (*shared, self.scores, self.largest, self.scale, self.total, self.sums):
             body = Alloc(b, body)
-        body = _bound(self.block, ceil_div(a.extents[a.row], index(t.height)), body, "blockIdx.x")
+        body = _bound(self.block, ceil_div(a.extents[a.row], index(tile.height)), body, "blockIdx.x")
         return _bound(self.batch, self._places[1], body, "blockIdx.y")
 
     @cached_property
@@ -99,194 +172,165 @@ class StreamedAttention:
         own = {getattr(self.found, name): i for name, i in where.items()}
         return substitute(e, {**self._places[0], **own})
 
-    def _row(self, r: Expr) -> Expr:
+    def _of_all_rows(self, r: Expr) -> Expr:
         return self.block * index(self.tile.height) + r
 
-    def _key(self, k: Expr) -> Expr:
+    def _of_all_keys(self, k: Expr) -> Expr:
         return self.step * index(self.tile.width) + k
 
     def _has(self, v: Var, i: Expr, step: int) -> Expr:
         """Returns the condition under which there is an element *i* along *v*, which is taken so many at once."""
         extent = self.found.extents[v]
-        return TRUE if isinstance(extent, Const) and _size(extent) % step == 0 else i < extent
+        return TRUE if isinstance(extent, Const) and size_of(extent) % step == 0 else i < extent
 
-    def _fetch_query(self) -> Stmt:
-        a = self.found
+    def _query(self, r: Expr, d: Expr) -> Expr:
+        row = self._of_all_rows(r)
+        return _where(self._has(self.found.row, row, self.tile.height), self._at(self.found.query, row=row, depth=d))
 
-        def value(r: Expr, d: Expr) -> Expr:
-            at = self._row(r)
-            return _where(self._has(a.row, at, self.tile.height), self._at(a.query, row=at, depth=d))
+    def _key_part(self, k: Expr, d: Expr) -> Expr:
+        key = self._of_all_keys(k)
+        return _where(self._has(self.found.key, key, self.tile.width), self._at(self.found.keys, key=key, depth=d))
 
-        return self._fetch(self.query, value, along=_moves_last(a.query, a.row))
+    def value(self, k: Expr, c: Expr) -> Expr:
+        """Returns an element of a value of a step's keys; zero where there is none."""
+        a, key = self.found, self._of_all_keys(k)
+        inside = all_of([self._has(a.key, key, self.tile.width), self._has(a.column, c, self.tile.x)])
+        return _where(inside, self._at(a.values, key=key, column=c))
 
-    def _start(self) -> Stmt:
-        t = self.tile
+    def _start(self, t: Threads) -> Stmt:
+        def of_row(r: Expr) -> Stmt:
+            first = store(self.largest, (*t, r), LOWEST)
+            zeros = _each(self.own, lambda c: store(self.sums, self.register(self.sums, t, r, c), 0.0))
+            return seq(first, store(self.total, (*t, r), 0.0), zeros)
 
-        def body(y: Expr, x: Expr) -> Stmt:
-            def of_row(r: Expr) -> Stmt:
-                zero = _each(self.own, lambda c: store(self.sums, (y, x, r, c), 0.0))
-                first = store(self.largest, (y, x, r), LOWEST)
-                return seq(first, store(self.total, (y, x, r), 0.0), zero)
-
-            return _each(t.rows, of_row)
-
-        return self._threads(body)
+        return _each(self.tile.rows, of_row)
 
     def _step(self) -> Sequence[Stmt]:
-        a, t = self.found, self.tile
-
-        def key(k: Expr, d: Expr) -> Expr:
-            at = self._key(k)
-            return _where(self._has(a.key, at, t.width), self._at(a.keys, key=at, depth=d))
-
-        def value(k: Expr, c: Expr) -> Expr:
-            at = self._key(k)
-            inside = all_of([self._has(a.key, at, t.width), self._has(a.column, c, t.x)])
-            return _where(inside, self._at(a.values, key=at, column=c))
-
+        a = self.found
         return (
-            self._fetch(self.keys, key, along=_moves_last(a.keys, a.key)),
-            self._fetch(self.values, value, along=_moves_last(a.values, a.key)),
+            self.fetch(self.keys, self._key_part, along=moves_last(a.keys, a.key)),
+            self.fetch_values(),
             self._threads(self._scored),
             self._threads(self._exponentials),
-            self._threads(self._weighted),
+            self._threads(self.weighted),
         )
 
-    def _scored(self, y: Expr, x: Expr) -> Stmt:
+    def _scored(self, t: Threads) -> Stmt:
         """Computes the scores of a thread, and the largest of each of its rows."""
-        a, t = self.found, self.tile
+        a, tile = self.found, self.tile
 
-        def product(d: Expr) -> Stmt:
-            def add(r: Expr, k: Expr) -> Stmt:
-                own = (y, x, r, k)
-                term = Load(self.query, (self._thread_row(y, r), d)) * Load(self.keys, (self._thread_key(x, k), d))
-                return store(self.scores, own, Load(self.scores, own) + term)
+        def zero(r: Expr, k: Expr) -> Stmt:
+            return store(self.scores, self.register(self.scores, t, r, k), 0.0)
 
-            return _each(t.rows, lambda r: _each(t.keys, lambda k: add(r, k)))
+        def score(r: Expr, k: Expr) -> Stmt:
+            own = self.register(self.scores, t, r, k)
+            row, key = self._of_all_rows(self.row(t, r)), self._of_all_keys(self.key(t, k))
+            made = substitute(self._at(a.score, row=row, key=key), {a.product: Load(self.scores, own)})
+            inside = all_of([self._has(a.row, row, tile.height), self._has(a.key, key, tile.width)])
+            return store(self.scores, own, made if inside is TRUE else select(inside, made, HIDDEN))
 
-        def score(r: Expr) -> Stmt:
-            row, place = self._row(self._thread_row(y, r)), (self._thread_row(y, r), x)
+        def largest(r: Expr) -> Stmt:
+            own: list[Expr] = [Load(self.scores, self.register(self.scores, t, r, index(k))) for k in range(tile.keys)]
+            most = store(self.partial, (self.row(t, r), t[-1]), reduce(maximum, own))
+            return seq(_each(tile.keys, lambda k: score(r, k)), most)
 
-            def one(k: Expr) -> Stmt:
-                key, own = self._key(self._thread_key(x, k)), (y, x, r, k)
-                made = substitute(self._at(a.score, row=row, key=key), {a.product: Load(self.scores, own)})
-                inside = all_of([self._has(a.row, row, t.height), self._has(a.key, key, t.width)])
-                return store(self.scores, own, made if inside is TRUE else select(inside, made, HIDDEN))
+        start = _each(tile.rows, lambda r: _each(tile.keys, lambda k: zero(r, k)))
+        return seq(start, self.product(t), _each(tile.rows, largest))
 
-            own: list[Expr] = [Load(self.scores, (y, x, r, index(k))) for k in range(t.keys)]
-            return seq(_each(t.keys, one), store(self.partial, place, reduce(maximum, own)))
-
-        start = _each(t.rows, lambda r: _each(t.keys, lambda k: store(self.scores, (y, x, r, k), 0.0)))
-        return seq(start, _in_parts(self.depth, VECTOR_WORDS, product), _each(t.rows, score))
-
-    def _exponentials(self, y: Expr, x: Expr) -> Stmt:
+    def _exponentials(self, t: Threads) -> Stmt:
         """Computes what scores weigh by the largest of each row so far, by which what was summed before is scaled anew."""
-        t = self.tile
+        tile = self.tile
 
         def of_row(r: Expr) -> Stmt:
-            row, own = self._thread_row(y, r), (y, x, r)
+            row, own = self.row(t, r), (*t, r)
             largest, scale, total = (Load(b, own) for b in (self.largest, self.scale, self.total))
 
-            def one(k: Expr) -> Stmt:
-                score = Load(self.scores, (y, x, r, k))
+            def compared(i: Expr) -> Stmt:
+                return store(self.largest, own, maximum(largest, Load(self.partial, (row, i))))
+
+            def scaled(c: Expr) -> Stmt:
+                place = self.register(self.sums, t, r, c)
+                return store(self.sums, place, Load(self.sums, place) * scale)
+
+            def weight(k: Expr) -> Stmt:
+                place = self.register(self.scores, t, r, k)
+                score = Load(self.scores, place)
                 return seq(
-                    store(self.scores, (y, x, r, k), apply("exp", score - largest)),
-                    store(self.weights, (row, self._thread_key(x, k)), score),
+                    store(self.scores, place, _exponential(score - largest)),
+                    store(self.weights, (row, self.key(t, k)), cast(score, self.element)),
                     store(self.total, own, total + score),
                 )
 
             return seq(
                 store(self.scale, own, largest),
-                _in_parts(
-                    t.x,
-                    VECTOR_WORDS,
-                    lambda i: store(self.largest, own, maximum(largest, Load(self.partial, (row, i)))),
-                ),
-                store(self.scale, own, apply("exp", scale - largest)),
+                _in_parts(tile.x, VECTOR_WORDS, compared),
+                store(self.scale, own, _exponential(scale - largest)),
                 store(self.total, own, total * scale),
-                _each(self.own, lambda c: store(self.sums, (*own, c), Load(self.sums, (*own, c)) * scale)),
-                _each(t.keys, one),
+                _each(self.own, scaled),
+                _each(tile.keys, weight),
             )
 
-        return _each(t.rows, of_row)
-
-    def _weighted(self, y: Expr, x: Expr) -> Stmt:
-        """Adds up the values of the keys, each times its weight."""
-        t = self.tile
-
-        def product(k: Expr) -> Stmt:
-            def add(r: Expr, c: Expr) -> Stmt:
-                own = (y, x, r, c)
-                term = Load(self.weights, (self._thread_row(y, r), k)) * Load(self.values, (k, self._column(x, c)))
-                return store(self.sums, own, Load(self.sums, own) + term)
-
-            return _each(t.rows, lambda r: _each(self.own, lambda c: add(r, c)))
-
-        return _in_parts(t.width, VECTOR_WORDS, product)
+        return _each(tile.rows, of_row)
 
     def _finish(self) -> Sequence[Stmt]:
         """Adds up the parts of each row's sum, and stores the results."""
-        a, t = self.found, self.tile
 
-        def part(y: Expr, x: Expr) -> Stmt:
+        def part(t: Threads) -> Stmt:
             return _each(
-                t.rows,
-                lambda r: store(self.partial, (self._thread_row(y, r), x), Load(self.total, (y, x, r))),
+                self.tile.rows, lambda r: store(self.partial, (self.row(t, r), t[-1]), Load(self.total, (*t, r)))
             )
 
-        def result(y: Expr, x: Expr) -> Stmt:
-            def of_row(r: Expr) -> Stmt:
-                own, row = (y, x, r), self._thread_row(y, r)
-                at = self._row(row)
+        return self._threads(part), self._threads(self._results)
 
-                def add(i: Expr) -> Stmt:
-                    return store(self.total, own, Load(self.total, own) + Load(self.partial, (row, i)))
+    def _results(self, t: Threads) -> Stmt:
+        a, tile = self.found, self.tile
 
-                def one(c: Expr) -> Stmt:
-                    column = self._column(x, c)
-                    values: dict[Var, Expr] = {a.weighted: Load(self.sums, (*own, c)), a.total: Load(self.total, own)}
-                    made = substitute(self._at(a.result, row=at, column=column), values)
-                    where = [self._at(i, row=at, column=column) for i in a.indices]
-                    return _if(self._has(a.column, column, t.x), store(a.target, where, made))
+        def of_row(r: Expr) -> Stmt:
+            own, row = (*t, r), self.row(t, r)
+            at = self._of_all_rows(row)
 
-                sums = seq(store(self.total, own, 0.0), _in_parts(t.x, VECTOR_WORDS, add), _each(self.own, one))
-                return _if(self._has(a.row, at, t.height), sums)
+            def add(i: Expr) -> Stmt:
+                return store(self.total, own, Load(self.total, own) + Load(self.partial, (row, i)))
 
-            return _each(t.rows, of_row)
+            def one(c: Expr) -> Stmt:
+                column, place = self.column(t, c), self.register(self.sums, t, r, c)
+                values: dict[Var, Expr] = {a.weighted: Load(self.sums, place), a.total: Load(self.total, own)}
+                made = substitute(self._at(a.result, row=at, column=column), values)
+                where = [self._at(i, row=at, column=column) for i in a.indices]
+                return _if(self._has(a.column, column, tile.x), store(a.target, where, made))
 
-        return self._threads(part), self._threads(result)
+            sums = seq(store(self.total, own, 0.0), _in_parts(tile.x, VECTOR_WORDS, add), _each(self.own, one))
+            return _if(self._has(a.row, at, tile.height), sums)
 
-    def _thread_row(self, y: Expr, r: Expr) -> Expr:
-        return r * index(self.tile.y) + y
+        return _each(tile.rows, of_row)
 
-    def _thread_key(self, x: Expr, k: Expr) -> Expr:
-        return k * index(self.tile.x) + x
+    def _threads(self, body: Callable[[Threads], Stmt]) -> Stmt:
+        """Returns *body* for each thread of a block."""
+        t = tuple([Var(axis[-1]) for axis in THREADS[-len(self.extents) :]])
+        made = body(t)
+        for v, n, axis in zip(reversed(t), reversed(self.extents), reversed(THREADS), strict=False):
+            made = _bound(v, index(n), made, axis)
+        return made
 
-    def _column(self, x: Expr, c: Expr) -> Expr:
-        """Returns a thread's column number *c*: it has a few side by side, then its neighbour."""
-        side = index(self.side)
-        return (c // side * index(self.tile.x) + x) * side + c % side
-
-    def _threads(self, body: Callable[[Expr, Expr], Stmt]) -> Stmt:
-        y, x = Var("y"), Var("x")
-        inner = _bound(x, index(self.tile.x), body(y, x), "threadIdx.x")
-        return _bound(y, index(self.tile.y), inner, "threadIdx.y")
-
-    def _fetch(self, to: Buffer, value: Callable[[Expr, Expr], Expr], *, along: bool) -> Stmt:
+    def fetch(self, to: Buffer, value: Callable[[Expr, Expr], Expr], *, along: bool) -> Stmt:
         """Shares the elements of a part among threads, neighbours to neighbours: those of a row, or of a column where *along*.
 
         A thread fetches vectors where rows of words are whole ones.
         """
-        high, wide = map(_size, to.shape)
+        high, wide = map(size_of, to.shape)
         inner = high if along else wide
         example = value(Var("r"), Var("c"))
-        is_word = all(x.buffer.dtype.bits == f32.bits for x in loads(example))
+        is_word = all(x.buffer.dtype.bits == to.dtype.bits == f32.bits for x in loads(example))
         side = VECTOR_WORDS if is_word and not along and wide % VECTOR_WORDS == 0 else 1
-        threads, whole = self.tile.y * self.tile.x, high * wide // side
+        threads, whole = self.tile.threads, high * wide // side
 
-        def body(y: Expr, x: Expr) -> Stmt:
+        def body(t: Threads) -> Stmt:
+            thread: Expr = ZERO
+            for v, n in zip(t, self.extents, strict=True):
+                thread = thread * index(n) + v
+
             def one(n: Expr) -> Stmt:
-                place = (n * index(self.tile.y) + y) * index(self.tile.x) + x
+                place = n * index(threads) + thread
                 outer, last = place // index(inner // side), place % index(inner // side)
                 lane = Var("lane")
                 at = (last, outer) if along else (outer, last * index(side) + lane if side > 1 else last)
@@ -298,15 +342,6 @@ class StreamedAttention:
             return _in_parts(-(-whole // threads), MOST_FETCHES, one)
 
         return self._threads(body)
-
-
-def _size(e: Expr) -> int:
-    assert isinstance(e, Const)  # the rule takes no other
-    return int(e.value)
-
-
-def _shared(name: str, rows: int, columns: int, stride: int) -> Buffer:
-    return Buffer(name, (rows, columns), f32, "shared", (stride, 1))
 
 
 def _bound(v: Var, extent: Expr, body: Stmt, axis: str) -> Stmt:
@@ -336,6 +371,14 @@ def _in_parts(count: int, most: int, body: Callable[[Expr], Stmt]) -> Stmt:
     return for_(v, count // side, _each(side, lambda i: body(v * index(side) + i)))
 
 
-def _moves_last(e: Expr, v: Var) -> bool:
+def _exponential(e: Expr) -> Expr:
+    """Returns the exponential of a number that is not positive, as a power of two, which some machines have an instruction for.
+
+    What its exponent is rounded by is less than such a number's last place of weights that matter.
+    """
+    return apply("exp2", e * LOG2_E)
+
+
+def moves_last(e: Expr, v: Var) -> bool:
     """Tells whether *v*, not the other index, moves along neighbours in the memory that *e* reads."""
     return any(x.indices and x.indices[-1] is v for x in loads(e))

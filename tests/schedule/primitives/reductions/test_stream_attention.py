@@ -12,17 +12,19 @@ from weft.schedule import Schedule
 from weft.schedule.rules.grid.streamed_attention import inline_all
 from weft.support.dtypes import f16
 from weft.support.errors import ScheduleError
+from weft.targets.cuda_machines import cuda
 from weft.targets.grid_machines import OPENCL, WITHOUT_SHUFFLES
+from weft.targets.instructions import FRAGMENT
 
 
-def streamed(program: Program, y: int = 2, x: int = 4, rows: int = 2, keys: int = 2) -> Program:
+def streamed(program: Program, y: int = 2, x: int = 4, rows: int = 2, keys: int = 2, warps: int = 0) -> Program:
     s = Schedule(program)
     inline_all(s)
-    s.stream_attention(s.block("s"), y, x, rows, keys)
+    s.stream_attention(s.block("s"), y, x, rows, keys, warps)
     return s.program
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("y", [2, 4])
 @pytest.mark.parametrize("x", [4, 8])
 @pytest.mark.parametrize("rows", [1, 2, 4])
@@ -50,6 +52,26 @@ def test_halves_whose_heads_are_joined() -> None:
     a = Shape(rows=10)
     made = streamed(attention(a, dtype=f16, joined=True))
     check_attention(a, made, WITHOUT_SHUFFLES, dtype=f16, joined=True)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("warps", [2, 1])
+@pytest.mark.parametrize("keys", [4, 8])
+@pytest.mark.parametrize("mask", ["bias", ""])
+def test_fragments(warps: int, keys: int, mask: str) -> None:
+    """The threads of a warp multiply together, and the program means the same thread by thread."""
+    a = Shape(heads=1, rows=21, keys=40, depth=16, columns=16)
+    program = attention(a, dtype=f16, mask=mask)
+    made = streamed(program, FRAGMENT.groups, FRAGMENT.quads, FRAGMENT.halves, keys, warps)
+    assert "cuda.mma_f16" in str(made)
+    check_attention(a, made, cuda("sm_90"), dtype=f16, mask=mask)
+
+
+def test_fragments_are_whole_and_of_halves() -> None:
+    shape = (FRAGMENT.groups, FRAGMENT.quads, FRAGMENT.halves, 4, 1)
+    for program in (attention(Shape(depth=16)), attention(Shape(), dtype=f16)):
+        with pytest.raises(ScheduleError, match="no matrices of 16-bit floats in whole fragments"):
+            streamed(program, *shape)
 
 
 def test_heads_that_share_keys() -> None:

@@ -17,18 +17,27 @@ from weft.schedule.cursors.primitive import primitive
 from weft.schedule.cursors.state import BlockRef, Change, refuse
 from weft.schedule.cursors.tree import block_path, the_block
 from weft.schedule.legality.attention_form import attention_of
-from weft.schedule.rewriting.attention_loops import StreamedAttention
+from weft.schedule.rewriting.attention_fragments import FragmentLoops, has_fragments, narrow_attention
+from weft.schedule.rewriting.attention_loops import AttentionLoops
 
 
 @primitive
-def stream_attention(fn: Function, block: BlockRef, y: int, x: int, rows: int, keys: int) -> tuple[Change, None]:
+def stream_attention(
+    fn: Function, block: BlockRef, y: int, x: int, rows: int, keys: int, warps: int = 0
+) -> tuple[Change, None]:
     """Computes the attention whose scores are *block*, which is all that the function computes, by blocks of threads.
 
-    A block has *y* by *x* threads; a thread has so many *rows*, and so many *keys* of those that a block takes at once.
+    A block has *y* by *x* threads; a thread has so many *rows*, and so many *keys* of those that a block takes at once. With
+    *warps*, it has so many of such threads, which multiply 16-bit floats in fragments.
     """
     scores = the_block(block_path(fn, block))
     found = attention_of(fn)
     if not all(isinstance(found.extents[v], Const) for v in (found.depth, found.column)):
         refuse("the sizes of a key and of a value are not constants", scores, "bind them, or leave the softmax whole")
-    made = StreamedAttention(found, AttentionTile(y, x, rows, keys)).loops()
-    return Change(fn.with_body(made), algorithm=True), None
+    tile = AttentionTile(y, x, rows, keys, warps)
+    if not warps:
+        return Change(fn.with_body(AttentionLoops(found, tile).loops()), algorithm=True), None
+    narrow = narrow_attention(found)
+    if narrow is None or not has_fragments(narrow, tile):
+        refuse("its factors are no matrices of 16-bit floats in whole fragments", scores, "leave out the warps")
+    return Change(fn.with_body(FragmentLoops(narrow, tile).loops()), algorithm=True), None

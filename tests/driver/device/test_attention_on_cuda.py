@@ -1,0 +1,56 @@
+"""Attention for CUDA is one kernel, of 16 bits in fragments; it runs on a driver that pretends to be a GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from tests.runtime.devices.fake_driver import FakeDriver
+from tests.schedule.programs import Array
+
+import weft
+from weft.driver.build import build
+
+MANY = 8192
+"""Rows of queries for which a device is full of warps."""
+
+
+def attention(queries: int, keys: int, kind: int, is_causal: int = 0) -> onnx.ModelProto:
+    """Returns the operator `Attention` of a head of size 64: `q`, `k`, `v` -> `y`."""
+    shapes = {"q": (1, 1, queries, 64), "k": (1, 1, keys, 64), "v": (1, 1, keys, 64)}
+    inputs = [helper.make_tensor_value_info(n, kind, s) for n, s in shapes.items()]
+    output = helper.make_tensor_value_info("y", kind, None)
+    node = helper.make_node("Attention", list(shapes), ["y"], is_causal=is_causal)
+    return helper.make_model(
+        helper.make_graph([node], "attention", inputs, [output]),
+        opset_imports=[helper.make_opsetid("", 23)],
+        ir_version=10,
+    )
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys", "kind", "is_causal"),
+    [(150, 150, TensorProto.FLOAT, 1), (150, 70, TensorProto.FLOAT16, 0), (MANY, 70, TensorProto.FLOAT16, 0)],
+)
+def test_results_are_those_of_the_processor(
+    queries: int, keys: int, kind: int, is_causal: int, driver: FakeDriver
+) -> None:
+    model = attention(queries, keys, kind, is_causal)
+    here, there = weft.compile(model), weft.compile(model, target="cuda", cache=False)
+    rng = np.random.default_rng(0)
+    dtype = helper.tensor_dtype_to_np_dtype(kind)
+    shapes = {"q": queries, "k": keys, "v": keys}
+    given: dict[str, Array] = {n: rng.standard_normal((1, 1, rows, 64)).astype(dtype) for n, rows in shapes.items()}
+    expected, made = here(**given), there(**given)
+    tolerance = 2e-3 if kind == TensorProto.FLOAT16 else 2e-6
+    np.testing.assert_allclose(made, expected, rtol=0, atol=tolerance)
+    del there
+    assert driver.live()["blocks"] == 0
+
+
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.FLOAT16], ids=["fp32", "fp16"])
+def test_it_is_one_kernel(kind: int) -> None:
+    made = build(attention(MANY, 512, kind), "cuda -arch=sm_90", cache=None)
+    (kernel,) = made.kernels.values()
+    assert ("cuda.mma_f16" in kernel.flat) == (kind == TensorProto.FLOAT16)
