@@ -71,7 +71,7 @@ def aligned(f: Writer, buffer: Buffer, index: Expr, dtype: DType) -> str | None:
     words = f.dialect.memory_vectors
     if words is None or not words.has(dtype) or buffer.dtype.lanes != 1 or sight_of(buffer.scope) is Sight.THREAD:
         return None
-    if not isinstance(index, Ramp) or known_divisor(index.base) % words.lanes != 0:
+    if not isinstance(index, Ramp) or known_divisor(index.base) % dtype.lanes != 0:
         return None
     return neighbours(f, buffer, index)
 
@@ -87,7 +87,7 @@ def _loaded_at_once(f: Writer, words: MemoryVectors, e: Load, place: str) -> Val
     kind, name = words.type_name(e.dtype), f.fresh("v")
     pointer = f"{f.dialect.address_space(e.buffer.scope)}const {kind} *"
     f.local(name, f"const {kind} {name} = *({pointer})({place});")
-    return tuple([f"{name}.{lane}" for lane in words.names])
+    return tuple([words.lane(e.dtype, name, n) for n in range(e.dtype.lanes)])
 
 
 def _masked(f: Writer, elements: list[str]) -> list[str]:
@@ -123,7 +123,7 @@ def store(f: Writer, s: Store) -> None:
     if words is not None and s.mask is None and (at := aligned(f, s.buffer, index, dtype)) is not None:
         kind = words.type_name(dtype)
         f.line(
-            f"*({f.dialect.address_space(s.buffer.scope)}{kind} *)({name} + {at}) = {words.made(kind, lanes(f, s.value))};"
+            f"*({f.dialect.address_space(s.buffer.scope)}{kind} *)({name} + {at}) = {words.made(dtype, lanes(f, s.value))};"
         )
         return
     values = lanes(f, s.value)

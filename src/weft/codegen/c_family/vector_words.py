@@ -38,23 +38,20 @@ class VectorWords:
 
 @dataclass(frozen=True)
 class MemoryVectors:
-    """A language's words for vectors of `lanes` lanes of 32 bits that are only loaded and stored, at a multiple of their bytes.
+    """A language's words for vectors that are only loaded and stored, at a multiple of their bytes.
 
-    `type_name` is the type of a vector, `made` one of its lanes, and `names` are the names of these.
+    `shapes` are the lanes of vectors and the bits of each. `type_name` is the type of a vector, `made` one of its lanes, and
+    `lane` one of these.
     """
 
+    shapes: frozenset[tuple[int, int]]
     type_name: Callable[[DType], str]
-    made: Callable[[str, Sequence[str]], str]
-    names: str = "xyzw"
-
-    @property
-    def lanes(self) -> int:
-        """The lanes of a vector."""
-        return len(self.names)
+    made: Callable[[DType, Sequence[str]], str]
+    lane: Callable[[DType, str, int], str]
 
     def has(self, dtype: DType) -> bool:
         """Tells whether *dtype* is such a vector."""
-        return dtype.lanes == self.lanes and dtype.bits == 32
+        return (dtype.lanes, dtype.bits) in self.shapes
 
 
 def _gcc_name(dtype: DType) -> str:

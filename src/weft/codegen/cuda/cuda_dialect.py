@@ -5,7 +5,7 @@ The instructions are those of PTX ("Parallel Thread Execution ISA", 8.0), which 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from weft.codegen.c_family.dialect import C_KEYWORDS, CXX_KEYWORDS, Dialect
@@ -15,6 +15,7 @@ from weft.codegen.cuda.async_copies import COPIES, COPY_HELPERS, SWIZZLED_SCOPE,
 from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, PRODUCTS
 from weft.codegen.cuda.group_products import GROUP_HELPERS, GROUP_PRODUCTS
 from weft.loop import BARRIER
+from weft.support.dtypes import DType
 
 WORDS: Final = ThreadWords(
     number=lambda kind, axis: f"{kind}.{axis}",
@@ -23,7 +24,21 @@ WORDS: Final = ThreadWords(
     calls={**PRODUCTS, **GROUP_PRODUCTS, **COPIES},
     dynamic={SWIZZLED_SCOPE: write_dynamic},
 )
-_VECTORS: Final = " float4 int4 uint4 make_float4 make_int4 make_uint4"
+_VECTORS: Final = "".join([f" {kind}{n} make_{kind}{n}" for kind in ("float", "int", "uint") for n in (2, 4)])
+
+
+def _vector_type(dtype: DType) -> str:
+    """Returns the type of a vector in memory: that of CUDA, or a word of two lanes."""
+    return "uint32_t" if dtype.bits == 16 else f"{dtype.element.numpy.name.removesuffix('32')}{dtype.lanes}"
+
+
+def _vector_of(dtype: DType, lanes: Sequence[str]) -> str:
+    """Returns a vector of *lanes*."""
+    if dtype.bits == 16:
+        return f"(uint32_t)(uint16_t)({lanes[0]}) | (uint32_t)(uint16_t)({lanes[1]}) << 16"
+    return f"make_{_vector_type(dtype)}({', '.join(lanes)})"
+
+
 CUDA: Final = Dialect(
     name="CUDA C++",
     statements=thread_statements(WORDS),
@@ -31,8 +46,12 @@ CUDA: Final = Dialect(
     square_roots={32: "sqrtf", 64: "sqrt"},
     keywords=frozenset((C_KEYWORDS + CXX_KEYWORDS + _VECTORS).split()),
     memory_vectors=MemoryVectors(
-        type_name=lambda dtype: f"{dtype.element.numpy.name.removesuffix('32')}4",
-        made=lambda kind, lanes: f"make_{kind}({', '.join(lanes)})",
+        shapes=frozenset({(4, 32), (2, 32), (2, 16)}),
+        type_name=_vector_type,
+        made=_vector_of,
+        lane=lambda dtype, vector, n: (
+            f"{vector}.{'xyzw'[n]}" if dtype.bits == 32 else f"(uint16_t)({vector} >> {16 * n})"
+        ),
     ),
 )
 

@@ -93,6 +93,7 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, factor
     _, start = _multiply(s, ref, axes, tile, around, factors)
     _bind(s, threads)
     first = list(s.loops(start))[around:]
+    s.vectorize(own[-1])
     _bind(s, first if tile.warps > 1 else [None, *first])  # a loop of one iteration has no copy that sets sums to zero
 
 
@@ -212,4 +213,5 @@ def _fetch(s: Schedule, copy: BlockRef, around: int, tile: FragmentTile) -> None
     parts = s.split(whole, [None, tile.warps, FRAGMENT.groups, FRAGMENT.quads, *lanes])
     _bind(s, parts[1:4])
     if lanes:
+        s.unroll(parts[0])
         s.vectorize(parts[4])
