@@ -26,9 +26,7 @@ from weft.loop import (
 )
 from weft.lower.stmt_rewriter import StmtRewriter, Visited, map_functions
 from weft.targets import Target
-
-SIZES: Final = (4, 8, 16)
-"""The bytes of a copy, which begins at a multiple of them."""
+from weft.targets.instructions import COPY_BYTES
 
 FEATURE: Final = "async_copy"
 """The feature of a target whose threads go on while memory is copied."""
@@ -57,7 +55,7 @@ class _Make(StmtRewriter):
             return s
         lanes, size = s.value.dtype.lanes, s.buffer.dtype.bytes
         to, source = [_begin(x.indices, lanes) for x in (s, s.value)]
-        if to is None or source is None or lanes * size not in SIZES:
+        if to is None or source is None or lanes * size not in COPY_BYTES:
             return s
         return Call(ASYNC_COPY, (Address(s.buffer, (to,)), Address(s.value.buffer, (source,)), index(lanes)))
 
