@@ -169,7 +169,7 @@ class _Group:
         return self.place(left, {y: ZERO, z: of_group})
 
     def right_columns(self, right: Address, strides: Sequence[int]) -> tuple[Expr, bool, int]:
-        """Returns where the right factor begins, whether its rows are of columns, and the elements from one part of them to the next."""
+        """Returns where the right factor begins, whether its rows are of columns, and how far their parts are apart."""
         row = SWIZZLED_BYTES // right.buffer.dtype.bytes
         across = list(strides) == [row, 1]
         told = "has a right factor whose rows are not those of swizzled memory"

@@ -64,8 +64,10 @@ class _Make(StmtRewriter):
 
 
 def _begin(indices: tuple[Expr, ...], lanes: int) -> Expr | None:
-    """Returns where elements that lie side by side begin, at a multiple of their number; None for others."""
-    if len(indices) != 1 or not isinstance(indices[0], Ramp) or indices[0].stride is not ONE:
+    """Returns where elements of a flat buffer that lie side by side begin, at a multiple of their number; None for others."""
+    if lanes == 1:
+        return indices[0]
+    if not isinstance(indices[0], Ramp) or indices[0].stride is not ONE:
         return None
     base = indices[0].base
     return base if known_divisor(base) % lanes == 0 else None
