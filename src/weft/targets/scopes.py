@@ -42,7 +42,7 @@ TILE: Final = Scope("tile", Sight.THREAD)
 CPU_SCOPES: Final = (GLOBAL, LOCAL, REGISTER)
 
 SIGHTS: Final = {s.name: s.sight for s in (GLOBAL, SHARED, SWIZZLED, WARP, LOCAL, REGISTER)}
-"""The scopes that every target has. A memory of another name is an accelerator's, which has no threads: all see it."""
+"""The scopes of processors and grids. A memory of another name is an accelerator's, which has no threads: all see it."""
 
 
 def sight_of(name: str) -> Sight:

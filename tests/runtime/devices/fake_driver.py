@@ -40,6 +40,12 @@ extern "C" { extern weft_dim threadIdx, blockIdx; void grid_barrier(void); }
 #define WEFT_QUAD(name, kind) \\
   struct __attribute__((aligned(16), may_alias)) name { kind x, y, z, w; }; \\
   static inline name make_##name(kind x, kind y, kind z, kind w) { return {x, y, z, w}; }
+#define WEFT_TWO(name, kind) \\
+  struct __attribute__((aligned(8), may_alias)) name { kind x, y; }; \\
+  static inline name make_##name(kind x, kind y) { return {x, y}; }
+WEFT_TWO(float2, float)
+WEFT_TWO(int2, int)
+WEFT_TWO(uint2, unsigned)
 WEFT_QUAD(float4, float)
 WEFT_QUAD(int4, int)
 WEFT_QUAD(uint4, unsigned)

@@ -46,7 +46,9 @@ def test_copies_and_a_launch(driver: FakeDriver) -> None:
         "cuStreamCreate 1",
         "cuModuleLoadData",  # once for both kernels
         "cuModuleGetFunction fn_scale",
+        "cuModuleGetGlobal_v2 fn_scale_shared_bytes",  # it asks for no memory
         "cuModuleGetFunction fn_scale",
+        "cuModuleGetGlobal_v2 fn_scale_shared_bytes",  # it asks for no memory
         "cuMemAlloc_v2 256",
         "cuMemAlloc_v2 256",
         "cuMemcpyHtoDAsync_v2 32",

@@ -84,7 +84,7 @@ def _own(f: Writer, buffer: Buffer, index: Expr, dtype: DType) -> Callable[[str,
 
 
 def _loaded_at_once(f: Writer, words: MemoryVectors, e: Load, place: str) -> Value:
-    kind = words.type_name(words.words(e.dtype))
+    kind = words.words(e.dtype)
     pointer = f"{f.dialect.address_space(e.buffer.scope)}const {kind} *"
     made: list[str] = []
     for n in range(0, e.dtype.lanes, words.lanes(e.dtype)):
@@ -96,7 +96,7 @@ def _loaded_at_once(f: Writer, words: MemoryVectors, e: Load, place: str) -> Val
 
 def _stored_at_once(f: Writer, words: MemoryVectors, s: Store, place: str) -> None:
     dtype, values = s.value.dtype, lanes(f, s.value)
-    pointer = f"{f.dialect.address_space(s.buffer.scope)}{words.type_name(words.words(dtype))} *"
+    pointer = f"{f.dialect.address_space(s.buffer.scope)}{words.words(dtype)} *"
     each = words.lanes(dtype)
     for n in range(0, dtype.lanes, each):
         vector_ = words.put_together(dtype, values[n : n + each])

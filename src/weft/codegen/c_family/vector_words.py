@@ -39,10 +39,10 @@ class VectorWords:
 
 @dataclass(frozen=True)
 class MemoryVectors:
-    """A language's words for vectors of four words of 32 bits that are only loaded and stored, at a multiple of their bytes.
+    """A language's words for vectors of 4 or 2 words of 32 bits that are only loaded and stored, at a multiple of their bytes.
 
-    `type_name` is the type of a vector of words, `made` one of its words, and `names` are the names of these. Shorter elements,
-    integers in C, are parts of unsigned words, the first in the lowest bits. Longer vectors are several of them.
+    `type_name` is the type of a vector, `made` one of its words, and `names` are the names of these. Shorter elements, integers in
+    C, are parts of unsigned words, the first in the lowest bits, and may fill a single one. Longer vectors are several.
     """
 
     type_name: Callable[[DType], str]
@@ -50,22 +50,28 @@ class MemoryVectors:
     names: str = "xyzw"
 
     def lanes(self, dtype: DType) -> int:
-        """Returns how many elements of *dtype* a vector has; 0 where they are no words, nor whole parts of them."""
+        """Returns how many elements of *dtype* are accessed at once; 0 where they are no words, nor whole parts of them."""
         is_part = dtype.bits in (8, 16) and not dtype.is_bool
-        return len(self.names) * _WORD // dtype.bits if is_part or dtype.bits == _WORD else 0
+        if not (is_part or dtype.bits == _WORD) or dtype.lanes * dtype.bits % _WORD:
+            return 0
+        words = dtype.lanes * dtype.bits // _WORD
+        counts = (len(self.names), 2, 1) if is_part else (len(self.names), 2)
+        return next((n * _WORD // dtype.bits for n in counts if words % n == 0), 0)
 
     def has(self, dtype: DType) -> bool:
         """Tells whether *dtype* is one or several such vectors."""
-        lanes = self.lanes(dtype)
-        return lanes > 0 and dtype.lanes % lanes == 0
+        return self.lanes(dtype) > 0
 
-    def words(self, dtype: DType) -> DType:
-        """Returns the type of the words that hold elements of *dtype*."""
-        return dtype.element if dtype.bits == _WORD else _UNSIGNED
+    def words(self, dtype: DType) -> str:
+        """Returns the type of what is accessed of *dtype* at once: a vector of words, or one."""
+        count = self.lanes(dtype) * dtype.bits // _WORD
+        kind = dtype.element if dtype.bits == _WORD else _UNSIGNED
+        return memory_type(kind) if count == 1 else self.type_name(kind.with_lanes(count))
 
     def taken_apart(self, vector: str, dtype: DType) -> list[str]:
         """Returns the elements of the words of *vector*."""
-        words = [f"{vector}.{name}" for name in self.names]
+        count = self.lanes(dtype) * dtype.bits // _WORD
+        words = [vector] if count == 1 else [f"{vector}.{name}" for name in self.names[:count]]
         if dtype.bits == _WORD:
             return words
         kind, shifts = memory_type(dtype), range(0, _WORD, dtype.bits)
@@ -82,7 +88,7 @@ class MemoryVectors:
             )
             for p in parts
         ]
-        return self.made(self.type_name(self.words(dtype)), words if each > 1 else elements)
+        return words[0] if len(elements) == each > 1 else self.made(self.words(dtype), words if each > 1 else elements)
 
 
 _WORD: Final = 32

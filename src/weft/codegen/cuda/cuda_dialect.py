@@ -23,7 +23,8 @@ WORDS: Final = ThreadWords(
     calls={**PRODUCTS, **GROUP_PRODUCTS, **COPIES},
     dynamic={SWIZZLED_SCOPE: write_dynamic},
 )
-_VECTORS: Final = " float4 int4 uint4 make_float4 make_int4 make_uint4"
+_VECTORS: Final = "".join([f" {kind}{n} make_{kind}{n}" for kind in ("float", "int", "uint") for n in (2, 4)])
+
 CUDA: Final = Dialect(
     name="CUDA C++",
     statements=thread_statements(WORDS),
@@ -31,7 +32,7 @@ CUDA: Final = Dialect(
     square_roots={32: "sqrtf", 64: "sqrt"},
     keywords=frozenset((C_KEYWORDS + CXX_KEYWORDS + _VECTORS).split()),
     memory_vectors=MemoryVectors(
-        type_name=lambda dtype: f"{dtype.element.numpy.name.removesuffix('32')}4",
+        type_name=lambda dtype: f"{dtype.element.numpy.name.removesuffix('32')}{dtype.lanes}",
         made=lambda kind, lanes: f"make_{kind}({', '.join(lanes)})",
     ),
 )

@@ -17,12 +17,13 @@ instruction are refused; so are other accesses of swizzled memory, which lies in
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.codegen.cuda.async_copies import SWIZZLED_SCOPE
 from weft.codegen.cuda.check_fragments import SHAPE, Around, inside, product_error
 from weft.codegen.cuda.group_products import BEGIN, COMMIT, WAIT, product_of
-from weft.ir import ZERO, Bounds, Const, Expr, index, known_divisor, prove, simplify, substitute
+from weft.ir import ZERO, Bounds, Const, Expr, Var, index, known_divisor, prove, simplify, substitute
 from weft.loop import (
     ASYNC_COPY,
     ASYNC_WAIT,
@@ -123,59 +124,70 @@ class _Group:
 
     def made(self) -> Call:
         """Returns the instruction; raises `LoweringError` where there is none of these products."""
-        sums, left, right, *strides = self.call.args
+        sums, left, right, *numbers = self.call.args
         assert isinstance(sums, Address)
         assert isinstance(left, Address)
         assert isinstance(right, Address)
-        count = self.loop.extent.value if isinstance(self.loop.extent, Const) else 0
-        columns = int(count) * FRAGMENT.columns
-        tc, ta, ua, tb, ub = [int(n.value) if isinstance(n, Const) else 0 for n in strides]
+        strides = [int(n.value) if isinstance(n, Const) else 0 for n in numbers]
         self.check_threads()
+        self.check_sums(sums, strides[0])
+        first = self.left_rows(left, strides[1:3])
+        columns, across, apart = self.right_columns(right, strides[3:])
+        facts = (self.columns, int(across), apart * right.buffer.dtype.bytes)
+        places = (Address(sums.buffer, (ZERO,)), Address(left.buffer, (first,)), Address(right.buffer, (columns,)))
+        return Call(product_of(_TYPES[self.call.callee]), (*places, *[index(n) for n in facts]))
+
+    @property
+    def count(self) -> int:
+        """The fragments along the columns."""
+        return int(self.loop.extent.value) if isinstance(self.loop.extent, Const) and self.loop.begin is ZERO else 0
+
+    @property
+    def columns(self) -> int:
+        """The columns."""
+        return self.count * FRAGMENT.columns
+
+    def check_sums(self, sums: Address, stride: int) -> None:
+        """Refuses sums other than all of a thread's, in the order of an instruction."""
+        self.require(self.columns in GROUP_COLUMNS, f"is made for {self.columns} columns, not {GROUP_COLUMNS}")
+        size = FRAGMENT.halves * FRAGMENT.pairs
+        exact = all(self.at(sums, j) is index(j * size) for j in range(self.count))
+        self.require(stride == FRAGMENT.pairs and exact, "adds to sums that are not all those of a thread")
+
+    def left_rows(self, left: Address, strides: Sequence[int]) -> Expr:
+        """Returns where the rows of a group begin in the left factor."""
         row = SWIZZLED_BYTES // left.buffer.dtype.bytes
-        self.require(
-            self.loop.begin is ZERO and columns in GROUP_COLUMNS, f"is made for {columns} columns, not {GROUP_COLUMNS}"
-        )
-        self.require(
-            tc == FRAGMENT.pairs and self.moves(sums, FRAGMENT.halves * FRAGMENT.pairs) and self.at(sums, 0) is ZERO,
-            "adds to sums that are not all those of a thread",
-        )
-        self.require(
-            (ta, ua) == (SWIZZLED_ROWS * row, 1), "has a left factor whose rows are not 8 rows of swizzled memory apart"
-        )
-        x, y, z = [self.around.threads[axis].var for axis in ("threadIdx.x", "threadIdx.y", "threadIdx.z")]
+        told = "has a left factor whose rows are not 8 rows of swizzled memory apart"
+        self.require(list(strides) == [SWIZZLED_ROWS * row, 1], told)
+        y, z = [self.around.threads[axis].var for axis in ("threadIdx.y", "threadIdx.z")]
         first = self.at(left, 0)
+        whole = substitute(first, {y: ZERO, z: ZERO})
         own = z * index(FRAGMENT.rows * row) + y * index(row)
-        self.require(simplify(first - substitute(first, {y: ZERO, z: ZERO}) - own) is ZERO, "has rows of other threads")
-        self.check_begin(left.buffer, substitute(first, {y: ZERO, z: ZERO}))
-        across = (tb, ub) == (row, 1)
-        self.require(across or (tb, ub) == (1, row), "has a right factor whose rows are not those of swizzled memory")
-        column = 1 if across else row
-        begin = self.at(right, 0)
+        self.require(simplify(first - whole - own) is ZERO, "has rows of other threads")
+        self.check_begin(left.buffer, whole)
+        of_group = z // index(WARPS_OF_GROUP) * index(WARPS_OF_GROUP)
+        return self.place(left, {y: ZERO, z: of_group})
+
+    def right_columns(self, right: Address, strides: Sequence[int]) -> tuple[Expr, bool, int]:
+        """Returns where the right factor begins, whether its rows are of columns, and how far their parts are apart."""
+        row = SWIZZLED_BYTES // right.buffer.dtype.bytes
+        across = list(strides) == [row, 1]
+        told = "has a right factor whose rows are not those of swizzled memory"
+        self.require(across or list(strides) == [1, row], told)
+        x, begin = self.around.threads["threadIdx.x"].var, self.at(right, 0)
         whole = substitute(begin, {x: ZERO})
-        self.require(
-            simplify(begin - whole - x * index(FRAGMENT.pairs * column)) is ZERO, "has columns of other threads"
-        )
+        own = x * index(FRAGMENT.pairs * (1 if across else row))
+        self.require(simplify(begin - whole - own) is ZERO, "has columns of other threads")
         self.check_begin(right.buffer, whole)
-        apart = self.apart(right, row) if across and columns > row else SWIZZLED_ROWS * row
-        steps = [self.step(j, row, apart, across=across) for j in range(int(count))]
+        apart = self.apart(right, row) if across and self.columns > row else SWIZZLED_ROWS * row
+        steps = [self.step(j, row, apart, across=across) for j in range(self.count)]
         exact = all(simplify(self.at(right, j) - begin - index(n)) is ZERO for j, n in enumerate(steps))
         self.require(exact, "has columns that do not lie one after another")
-        group = substitute(
-            left.indices[0], {y: ZERO, z: z // index(WARPS_OF_GROUP) * index(WARPS_OF_GROUP), self.loop.var: ZERO}
-        )
-        return Call(
-            product_of(_TYPES[self.call.callee]),
-            (
-                Address(sums.buffer, (ZERO,)),
-                Address(left.buffer, (simplify(group, self.bounds),)),
-                Address(
-                    right.buffer, (simplify(substitute(right.indices[0], {x: ZERO, self.loop.var: ZERO}), self.bounds),)
-                ),
-                index(columns),
-                index(int(across)),
-                index(apart * right.buffer.dtype.bytes),
-            ),
-        )
+        return self.place(right, {x: ZERO}), across, apart
+
+    def place(self, a: Address, values: Mapping[Var, Expr]) -> Expr:
+        """Returns the index of *a* for the first columns, with *values* of the thread's numbers."""
+        return simplify(substitute(a.indices[0], {**values, self.loop.var: ZERO}), self.bounds)
 
     def require(self, holds: bool, told: str) -> None:
         """Refuses the products unless something *holds*."""
@@ -194,10 +206,6 @@ class _Group:
     def at(self, a: Address, column: int) -> Expr:
         """Returns the index of *a* for the fragment numbered *column*."""
         return simplify(substitute(self.around.value(a.indices[0]), {self.loop.var: index(column)}), self.bounds)
-
-    def moves(self, a: Address, step: int) -> bool:
-        """Tells whether *a* moves by *step* from each fragment to the next."""
-        return simplify(self.at(a, 1) - self.at(a, 0) - index(step)) is ZERO
 
     def check_begin(self, b: Buffer, at: Expr) -> None:
         """Refuses a factor that does not begin in a row whose pieces lie as in the first one, with all its terms."""

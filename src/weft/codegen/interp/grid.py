@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from weft.codegen.interp.array_memory import Array
-from weft.codegen.interp.races import Clock, Shadow
+from weft.codegen.interp.races import Clock, DivergenceError, Shadow
+from weft.codegen.interp.thread_lanes import Mask
 from weft.loop import Buffer
 from weft.targets import Grid as GridFacts
 from weft.targets import Sight
@@ -66,3 +67,18 @@ class Grid:
         """Lets the threads of *blocks* pass a barrier."""
         self.clock.of_block[blocks] += 1
         self.clock.of_warp[np.isin(np.arange(self.warps) // self.warps_of_block, blocks)] += 1
+
+
+def meet(mask: Mask, groups: Array, count: int, what: str) -> Array:
+    """Returns the groups of threads that reach a barrier; refuses those of which only some do."""
+    if mask is None:
+        return np.arange(count)
+    here = np.bincount(groups[mask], minlength=count)
+    partly = (here > 0) & (here < np.bincount(groups, minlength=count))
+    if partly.any():
+        k = int(np.flatnonzero(partly)[0])
+        raise DivergenceError(
+            f"only {here[k]} of the {int((groups == k).sum())} threads of {what} {k} come by a barrier",
+            hint="put the condition inside, around what it guards",
+        )
+    return np.flatnonzero(here)

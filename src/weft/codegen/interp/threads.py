@@ -15,12 +15,12 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from weft.codegen.interp.array_memory import Array, span, undefined
-from weft.codegen.interp.async_copies import AsyncCopies
+from weft.codegen.interp.copies_in_flight import AsyncCopies
 from weft.codegen.interp.counters import Counters, count_sectors, count_turns
 from weft.codegen.interp.faults import ExecutionError
-from weft.codegen.interp.grid import Grid, Memory
+from weft.codegen.interp.grid import Grid, Memory, meet
 from weft.codegen.interp.machine import Value, bind_inputs
-from weft.codegen.interp.races import DivergenceError, Race, RaceError, Shadow
+from weft.codegen.interp.races import Race, RaceError, Shadow
 from weft.codegen.interp.thread_lanes import Lanes, Mask, Memo, active_places, spread
 from weft.ir import ONE, Expr, Ramp, Var
 from weft.loop import (
@@ -279,20 +279,6 @@ class _Run:
             hint="insert a barrier, or let one thread alone touch the element",
         )
 
-    def meet(self, mask: Mask, groups: Array, count: int, what: str) -> Array:
-        """Returns the groups of threads that reach a barrier; refuses those of which only some do."""
-        if mask is None:
-            return np.arange(count)
-        here = np.bincount(groups[mask], minlength=count)
-        partly = (here > 0) & (here < np.bincount(groups, minlength=count))
-        if partly.any():
-            k = int(np.flatnonzero(partly)[0])
-            raise DivergenceError(
-                f"only {here[k]} of the {int((groups == k).sum())} threads of {what} {k} come by a barrier",
-                hint="put the condition inside, around what it guards",
-            )
-        return np.flatnonzero(here)
-
 
 def _lie_side_by_side(at: Load | Store) -> bool:
     return all(isinstance(i, Ramp) and i.stride is ONE for i in at.indices if i.dtype.lanes > 1)
@@ -360,11 +346,11 @@ def _call(r: _Run, s: Call, mask: Mask) -> None:
     if known is not None and known.step is not None:
         r.copies.run(r, s, known.step, mask)
     elif waits is Waits.BLOCK:
-        came = r.meet(mask, r.grid.block, r.grid.blocks, "block")
+        came = meet(mask, r.grid.block, r.grid.blocks, "block")
         r.grid.pass_barrier(came)
         r.counters.barriers += len(came)
     elif waits is Waits.WARP:
-        came = r.meet(mask, r.grid.warp, r.grid.warps, "warp")
+        came = meet(mask, r.grid.warp, r.grid.warps, "warp")
         r.grid.clock.of_warp[came] += 1
         r.counters.warp_barriers += len(came)
     else:

@@ -26,9 +26,7 @@ from weft.loop import (
 )
 from weft.lower.stmt_rewriter import StmtRewriter, Visited, map_functions
 from weft.targets import Target
-
-SIZES: Final = (4, 8, 16)
-"""The bytes of a copy, which begins at a multiple of them."""
+from weft.targets.instructions import COPY_BYTES
 
 FEATURE: Final = "async_copy"
 """The feature of a target whose threads go on while memory is copied."""
@@ -57,7 +55,7 @@ class _Make(StmtRewriter):
             return s
         lanes, size = s.value.dtype.lanes, s.buffer.dtype.bytes
         to, source = [_begin(x.indices, lanes) for x in (s, s.value)]
-        if to is None or source is None or lanes * size not in SIZES:
+        if to is None or source is None or lanes * size not in COPY_BYTES:
             return s
         return Call(ASYNC_COPY, (Address(s.buffer, (to,)), Address(s.value.buffer, (source,)), index(lanes)))
 
@@ -66,8 +64,10 @@ class _Make(StmtRewriter):
 
 
 def _begin(indices: tuple[Expr, ...], lanes: int) -> Expr | None:
-    """Returns where elements that lie side by side begin, at a multiple of their number; None for others."""
-    if len(indices) != 1 or not isinstance(indices[0], Ramp) or indices[0].stride is not ONE:
+    """Returns where elements of a flat buffer that lie side by side begin, at a multiple of their number; None for others."""
+    if lanes == 1:
+        return indices[0]
+    if not isinstance(indices[0], Ramp) or indices[0].stride is not ONE:
         return None
     base = indices[0].base
     return base if known_divisor(base) % lanes == 0 else None

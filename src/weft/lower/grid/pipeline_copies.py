@@ -80,39 +80,43 @@ def _pipelined(loop: For, notes: Sequence[FetchAhead], bounds: Bounds) -> Stmt:
         raise LoweringError(
             f"the loop {loop.var.name} fetches buffers unlike each other", hint="give all as many copies, as far ahead"
         )
-    named = {n.buffer for n in notes}
-    others, parts = _parts(loop.body, named)
-    fills = [p for p in parts if _written(p) and _written(p) <= named]
-    rest = [p for p in parts if p not in fills]
-    if {b for p in rest for b in _written(p)} & named:
-        raise LoweringError(
-            f"what fills a buffer in the loop {loop.var.name} does more", hint="fetch ahead what is copied only"
-        )
-    new = {b: copies_of(b, count) for b in named}
+    others, fills, rest = _parts(loop, {n.buffer for n in notes})
+    new = {n.buffer: copies_of(n.buffer, count) for n in notes}
 
     def place(at: Expr) -> Expr:
         return (at - loop.begin) % index(count)
 
     def filled(at: Expr, *, fresh: bool) -> Stmt:
-        """Returns the copies for the iteration numbered *at*, if there is one."""
+        """Returns the copies for the iteration numbered *at*, if there is one, as a group."""
         made: Stmt = in_turn(seq(*[substitute(p, {loop.var: at}) for p in fills]), new, place(at))
         made, last = rename_fresh(made) if fresh else made, loop.begin + loop.extent
-        return made if prove(at < last, bounds) else If(at < last, made, None)
+        return seq(made if prove(at < last, bounds) else If(at < last, made, None), Call(ASYNC_COMMIT, ()))
 
     used = in_turn(seq(*rest), new, place(loop.var))
     waiting = Call(ASYNC_WAIT, (index(ahead - 1), *[_first(new[n.buffer], place(loop.var)) for n in notes]))
     wait = _by_all(waiting, thread_extents(seq(*fills, *rest)))
-    fill = [filled(loop.var + index(ahead), fresh=False), Call(ASYNC_COMMIT, ())]
-    steps = [wait, *fill, used] if ahead == count - 1 else [wait, used, *fill]
+    fill = filled(loop.var + index(ahead), fresh=False)
+    retained = count - 1 - ahead
     kept = replace_in_notes(without_notes(loop.notes, FetchAhead), new)
-    kept = (*kept, Retained(count - 1 - ahead)) if count - 1 > ahead else kept
-    before = [p for n in range(ahead) for p in (filled(loop.begin + index(n), fresh=True), Call(ASYNC_COMMIT, ()))]
-    body = _wrapped(others, seq(*steps))
-    made = seq(*before, For(loop.var, loop.begin, loop.extent, loop.kind, body, kept))
-    return _wrapped([new[n.buffer] for n in notes], made)
+    body = _wrapped(others, seq(wait, used, fill) if retained else seq(wait, fill, used))
+    steady = For(loop.var, loop.begin, loop.extent, loop.kind, body, (*kept, Retained(retained)) if retained else kept)
+    before = [filled(loop.begin + index(n), fresh=True) for n in range(ahead)]
+    return _wrapped([new[n.buffer] for n in notes], seq(*before, steady))
 
 
-def _parts(body: Stmt, named: set[Buffer]) -> tuple[list[Buffer], Sequence[Stmt]]:
+def _parts(loop: For, named: set[Buffer]) -> tuple[list[Buffer], list[Stmt], list[Stmt]]:
+    """Returns the buffers allocated in a loop but for those *named*, the parts of its body that fill these, and the others."""
+    others, parts = _flat(loop.body, named)
+    fills = [p for p in parts if _written(p) and _written(p) <= named]
+    rest = [p for p in parts if p not in fills]
+    if any(_written(p) & named for p in rest):
+        raise LoweringError(
+            f"what fills a buffer in the loop {loop.var.name} does more", hint="fetch ahead what is copied only"
+        )
+    return others, fills, rest
+
+
+def _flat(body: Stmt, named: set[Buffer]) -> tuple[list[Buffer], Sequence[Stmt]]:
     """Returns the buffers allocated around the parts of a loop's body, but for those *named*, and the parts."""
     others: list[Buffer] = []
     flat: list[Stmt] = []

@@ -10,7 +10,7 @@ from ctypes import byref, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from dataclasses import dataclass
 from typing import Final
 
-from weft.runtime.devices.cuda_library import call, handle_from, has_symbol
+from weft.runtime.devices.cuda_library import call, finds, handle_from
 
 _MOST_DYNAMIC_SHARED_BYTES: Final = 8
 """The driver's number of the attribute."""
@@ -34,7 +34,7 @@ def kernel_in(module: int, name: str) -> CudaKernel:
     handle = handle_from("cuModuleGetFunction", c_void_p(module), name.encode())
     place, size, shared = c_uint64(), c_size_t(), c_uint()
     symbol = dynamic_symbol(name).encode()
-    if not has_symbol("cuModuleGetGlobal_v2", byref(place), byref(size), c_void_p(module), symbol):
+    if not finds("cuModuleGetGlobal_v2", byref(place), byref(size), c_void_p(module), symbol):
         return CudaKernel(handle)
     call("cuMemcpyDtoH_v2", byref(shared), place, c_size_t(4))
     call("cuFuncSetAttribute", c_void_p(handle), c_int(_MOST_DYNAMIC_SHARED_BYTES), c_int(shared.value))

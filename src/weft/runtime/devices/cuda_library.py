@@ -64,7 +64,18 @@ def library() -> Any | None:
 
 def call(name: str, *arguments: Any) -> None:
     """Calls a function of the library; raises `DeviceError` if it fails."""
+    _check(name, getattr(library(), name)(*arguments))
+
+
+def finds(name: str, *arguments: Any) -> bool:
+    """Calls a function that looks for a symbol; tells whether there is one. Raises `DeviceError` if it fails."""
     status = getattr(library(), name)(*arguments)
+    if status != NOT_FOUND:
+        _check(name, status)
+    return bool(status != NOT_FOUND)
+
+
+def _check(name: str, status: int) -> None:
     if status in _LOST:
         raise DeviceError(
             f"the device is lost: {_LOST[status]} ({_name(status)} in {name})",
@@ -75,14 +86,6 @@ def call(name: str, *arguments: Any) -> None:
             f"{name} of CUDA failed: {_ERRORS.get(status, _name(status))}",
             hint="give it less at a time, or see whether the device works",
         )
-
-
-def has_symbol(name: str, *arguments: Any) -> bool:
-    """Calls a function that looks for a symbol; tells whether there is one."""
-    if getattr(library(), name)(*arguments) == NOT_FOUND:
-        return False
-    call(name, *arguments)
-    return True
 
 
 def _name(status: int) -> str:

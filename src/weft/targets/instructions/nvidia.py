@@ -71,6 +71,9 @@ FRAGMENT_INSTRUCTIONS: Final = {f16: "cuda.mma_f16", bf16: "cuda.mma_bf16"}
 GROUP_INSTRUCTIONS: Final = {f16: "cuda.wgmma_f16", bf16: "cuda.wgmma_bf16"}
 """Those of groups of four warps."""
 
+COPY_BYTES: Final = (4, 8, 16)
+"""The bytes that a thread copies to shared memory while it goes on (`cp.async`), from a multiple of them on."""
+
 WARPS_OF_GROUP: Final = 4
 SWIZZLED_BYTES: Final = 128
 """The bytes of a row of swizzled memory."""

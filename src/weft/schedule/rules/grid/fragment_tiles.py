@@ -29,13 +29,10 @@ from weft.schedule.rules.grid.tile_axes import TileAxes, own_loops, reader_loops
 from weft.schedule.schedule import Schedule
 from weft.support.dtypes import DType, f32
 from weft.support.errors import ScheduleError
-from weft.targets.instructions import FRAGMENT, FRAGMENT_INSTRUCTIONS, GROUP_INSTRUCTIONS
+from weft.targets.instructions import COPY_BYTES, FRAGMENT, FRAGMENT_INSTRUCTIONS, GROUP_INSTRUCTIONS
 
 AXES = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
 """Warps, and the groups and quads of threads of each."""
-
-PIECE = 16
-"""Bytes that a thread copies at once where parts are fetched ahead."""
 
 
 def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner) -> bool:
@@ -93,6 +90,7 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, factor
     _, start = _multiply(s, ref, axes, tile, around, factors)
     _bind(s, threads)
     first = list(s.loops(start))[around:]
+    s.vectorize(own[-1])
     _bind(s, first if tile.warps > 1 else [None, *first])  # a loop of one iteration has no copy that sets sums to zero
 
 
@@ -208,8 +206,9 @@ def _fetch(s: Schedule, copy: BlockRef, around: int, tile: FragmentTile) -> None
     if not loops:
         raise ScheduleError(f"{copy.name} has no loop to share")
     whole = s.fuse(loops) if len(loops) > 1 else loops[0]
-    lanes = [PIECE // block_of(s, copy).writes[0].buffer.dtype.bytes] if tile.copies > 1 else []
+    lanes = [max(COPY_BYTES) // block_of(s, copy).writes[0].buffer.dtype.bytes] if tile.copies > 1 else []
     parts = s.split(whole, [None, tile.warps, FRAGMENT.groups, FRAGMENT.quads, *lanes])
     _bind(s, parts[1:4])
     if lanes:
+        s.unroll(parts[0])
         s.vectorize(parts[4])

@@ -1,0 +1,204 @@
+"""Products of 16-bit floats by groups of warps: right thread by thread, in the instructions, and where a rule takes them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from ml_dtypes import bfloat16
+from onnx import ModelProto, TensorProto, helper
+from tests.lower.expanding import expand_instructions
+from tests.lower.threaded import run_case
+from tests.runtime.devices.fake_driver import FakeDriver
+from tests.schedule.programs import Case
+from tests.schedule.rules.test_fragment_tiles import product, taking
+from tests.support.devices import needs_nvrtc
+
+import weft
+from weft.codegen.cuda.backend import BACKEND
+from weft.codegen.cuda.cuda_kernels import code_arch, whole_source
+from weft.codegen.cuda.nvrtc import compile_cubin
+from weft.codegen.cuda.warpgroups import form_warpgroups
+from weft.cost import Candidate, FragmentTile, fragment_tile_plans
+from weft.loop import Program, parse_program
+from weft.lower import lower
+from weft.schedule import schedule_program
+from weft.schedule.rules.grid import fragment_tiles
+from weft.support.dtypes import bf16
+from weft.support.errors import LoweringError
+from weft.targets.cuda_machines import cuda
+
+SM_90 = cuda("sm_90")
+SMALLEST = FragmentTile(4, 1, 8, 4, 1, 4, 2)
+"""64 x 64 sums of a group, 64 terms at a time."""
+
+
+def lowered(made: Case, tile: FragmentTile = SMALLEST) -> Program:
+    flat = lower(schedule_program(made.program, SM_90, taking(tile)).program, SM_90, verify=True)
+    assert "cuda.wgmma" in str(flat)
+    return flat
+
+
+def instructions(flat: Program) -> Program:
+    for _, change in BACKEND.passes(SM_90):
+        flat = change(flat, SM_90)
+    return flat
+
+
+@pytest.mark.parametrize(
+    "transposed",
+    [pytest.param(False, id="rows of columns"), pytest.param(True, id="rows of terms", marks=pytest.mark.slow)],
+)
+def test_thread_by_thread(*, transposed: bool) -> None:
+    made = product(64, 64, 64, transposed=transposed)
+    run_case(made, expand_instructions(lowered(made)), SM_90)
+
+
+@pytest.mark.slow
+def test_thread_by_thread_in_several_steps() -> None:
+    made = product(64, 64, 256, bf16)
+    assert run_case(made, expand_instructions(lowered(made)), SM_90).barriers == 4 + 1
+
+
+def model(kind: int, m: int, k: int, n: int, *, transposed: bool) -> ModelProto:
+    shapes = {"x": [m, k], "w": [n, k] if transposed else [k, n], "b": [n]}
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["s"])]
+    if transposed:
+        nodes = [helper.make_node("Gemm", ["x", "w", "b"], ["s"], transB=1)]
+    nodes.append(helper.make_node("Relu", ["s"], ["y"]))
+    inputs = [helper.make_tensor_value_info(name, kind, shape) for name, shape in shapes.items()]
+    graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", kind, [m, n])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+
+
+@pytest.mark.parametrize(
+    ("tile", "sizes"),
+    [
+        (SMALLEST, (128, 384, 128)),
+        (FragmentTile(8, 1, 16, 4, 1, 3, 1), (256, 128, 128)),
+        (FragmentTile(4, 1, 16, 4, 1, 3, 2), (64, 64, 256)),
+        pytest.param(FragmentTile(8, 1, 32, 4, 1, 4, 2), (128, 256, 256), marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("transposed", [False, True], ids=["rows of columns", "rows of terms"])
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT16, TensorProto.BFLOAT16], ids=["f16", "bf16"])
+def test_instructions_compute_what_the_manual_says(
+    tile: FragmentTile,
+    sizes: tuple[int, int, int],
+    *,
+    transposed: bool,
+    kind: int,
+    driver: FakeDriver,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        fragment_tiles, "fragment_tile_plans", lambda *_: [Candidate(FragmentTile(), 2.0), Candidate(tile, 1.0)]
+    )
+    m, k, n = sizes
+    made = weft.compile(model(kind, m, k, n, transposed=transposed), target="cuda -arch=sm_90", cache=False)
+    rng, dtype = np.random.default_rng(0), np.float16 if kind == TensorProto.FLOAT16 else bfloat16
+    x, w, b = [rng.standard_normal(s).astype(dtype) for s in ((m, k), (n, k) if transposed else (k, n), (n,))]
+    found = np.asarray(made(x, w, b)).astype(np.float32)
+    expected = (x.astype(np.float32) @ (w.T if transposed else w).astype(np.float32) + b.astype(np.float32)).clip(0)
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(found / scale, expected / scale, atol=1e-3 if dtype is np.float16 else 8e-3)
+    shared = (tile.warps * 16 + tile.columns * 8) * 128 * tile.copies
+    assert f"cuFuncSetAttribute 8 {shared}" in driver.calls()
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("transposed", [False, True], ids=["rows of columns", "rows of terms"])
+def test_machine_code(*, transposed: bool) -> None:
+    made = product(256, 512, 512, bf16, transposed=transposed)
+    flat = instructions(lowered(made, FragmentTile(8, 1, 32, 4, 1, 4, 2)))
+    source = BACKEND.write(flat, SM_90)
+    (taken,) = compile_cubin(whole_source(source), code_arch(SM_90)).resources.values()
+    assert taken.spills == taken.stack == 0
+    assert taken.registers <= 255
+
+
+def test_the_fastest_is_taken_where_tiles_are_whole() -> None:
+    def best(m: int, n: int, k: int, arch: str = "sm_90") -> FragmentTile:
+        return min(fragment_tile_plans(m, n, 1, k, k, cuda(arch)), key=lambda c: c.cycles).decision
+
+    assert replace(best(4096, 4096, 4096), copies=4, ahead=2) == FragmentTile(8, 1, 32, 4, 8, 4, 2)
+    assert best(4096, 4096, 4096, "sm_80").copies == 1
+    assert best(4096, 4096, 4128).copies == 1  # the terms are no whole rows of swizzled memory
+    assert best(4096, 4096, 4128).warps > 0
+    assert best(4100, 4096, 4096).warps == 0
+
+
+KERNEL = """
+@function(kernel=1)
+def f(x: f16[4096]):
+    for b in bound(0, 1, thread="blockIdx.x"):
+        A = alloc("swizzled", f16[8192])
+        B = alloc("swizzled", f16[8192])
+        for tz in bound(0, {warps}, thread="threadIdx.z"):
+            for ty in bound(0, 8, thread="threadIdx.y"):
+                for tx in bound(0, 4, thread="threadIdx.x"):
+                    P = alloc("register", f32[{sums}])
+                    {before}
+                    if {condition}:
+                        for s in unrolled(0, 4):
+                            for j in unrolled(0, {count}):
+                                call("cuda.wgmma_f16", P.at({p}), A.at({a}), B.at({b}), 2, {ta}, 1, {tb}, {ub})
+                        call("weft.barrier")
+"""
+RIGHT = {
+    "warps": "4",
+    "sums": "64",
+    "before": 'call("weft.barrier")',
+    "condition": "b == 0",
+    "count": "16",
+    "p": "j * 4",
+    "a": "s * 16 + tz * 1024 + ty * 64",
+    "b": "j // 8 * 4096 + j % 8 * 8 + s * 1024 + tx * 2",
+    "ta": "512",
+    "tb": "64",
+    "ub": "1",
+}
+
+
+def kernel(**change: str) -> Program:
+    return parse_program(KERNEL.format(**{**RIGHT, **change}))
+
+
+def test_an_instruction_of_a_group() -> None:
+    found = str(form_warpgroups(kernel(warps="8"), SM_90))
+    assert (
+        'call("cuda.group.product_f16", P.at(0), A.at(tz // 4 * 4096 + s * 16), B.at(s * 1024), 128, 1, 8192)' in found
+    )
+    assert found.index("cuda.group.begin") < found.index("product_f16") < found.index("cuda.group.commit")
+    assert 'call("cuda.group.wait", 0, P.at(0), 128)' in found
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"condition": "ty < 4"}, "is under a condition that only some threads of a warp may meet"),
+        ({"warps": "2"}, "is not made by groups of 4 warps of 4 x 8 threads along x and y"),
+        ({"count": "15"}, "is made for 120 columns, not (64, 128, 192, 256)"),
+        ({"p": "j * 2"}, "adds to sums that are not all those of a thread"),
+        ({"ta": "64"}, "has a left factor whose rows are not 8 rows of swizzled memory apart"),
+        ({"a": "s * 16 + tz * 1024 + ty * 128"}, "has rows of other threads"),
+        ({"a": "s * 16 + tz * 1024 + ty * 64 + 64"}, "takes terms of A from a row on that does not begin a part of 8"),
+        ({"a": "s * 32 + tz * 1024 + ty * 64"}, "takes terms of A from a row on that does not begin a part of 8"),
+        ({"tb": "32"}, "has a right factor whose rows are not those of swizzled memory"),
+        ({"b": "j * 8 + s * 1024 + tx * 4"}, "has columns of other threads"),
+        ({"b": "j * 16 + s * 1024 + tx * 2"}, "has columns that do not lie one after another"),
+    ],
+)
+def test_what_a_group_would_not_compute(change: dict[str, str], told: str) -> None:
+    with pytest.raises(LoweringError) as error:
+        form_warpgroups(kernel(**change), SM_90)
+    assert str(error.value) == (
+        f"f: cuda.wgmma_f16 {told}\n  hint: schedule it as `schedule/rules/grid/fragment_tiles.py` does"
+    )
+
+
+@pytest.mark.parametrize("before", ["A[tx] = x[tx]", "x[tx] = A[tx]"])
+def test_swizzled_memory_is_for_instructions(before: str) -> None:
+    with pytest.raises(LoweringError, match="A is in swizzled memory, which threads copy to in pieces"):
+        form_warpgroups(kernel(before=before), SM_90)
