@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 from tests.runtime.devices.fake_driver import FakeDriver
 
 import weft
-from weft.support.errors import DeviceError
+from weft.support.errors import DeviceError, RuntimeFailure
 
 Array = np.ndarray[Any, Any]
 LAYERS = 6
@@ -248,3 +248,31 @@ def test_launches_that_are_noted_are_made_again(driver: FakeDriver, pair: Pair) 
     assert device.repeat(launches, 3) == pytest.approx(1e-3)  # of the pretended driver's clock
     assert called(driver)["cuLaunchKernel"] == 3 * len(launches)
     assert driver.live()["graphs"] == 1
+
+
+def lookup() -> onnx.ModelProto:
+    """Returns a model that takes rows of a table, and multiplies them by a matrix: `ids` [4] -> `y` [4, 8]."""
+    rng = np.random.default_rng(0)
+    made = {"table": rng.standard_normal((20, 8)), "w": rng.standard_normal((8, 8))}
+    weights = [helper.make_tensor(n, TensorProto.FLOAT, v.shape, v.reshape(-1)) for n, v in made.items()]
+    nodes = [helper.make_node("Gather", ["table", "ids"], ["t"]), helper.make_node("MatMul", ["t", "w"], ["y"])]
+    ids = helper.make_tensor_value_info("ids", TensorProto.INT64, (4,))
+    graph = helper.make_graph(
+        nodes, "lookup", [ids], [helper.make_tensor_value_info("y", TensorProto.FLOAT, (4, 8))], weights
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+def test_checks_of_indices_come_last(driver: FakeDriver) -> None:
+    pair = Pair(lookup())
+    ids = np.array([3, 0, 19, -20])
+    for _ in range(3):
+        pair.check(ids)
+    driver.calls()
+    pair.check(ids)
+    calls = called(driver)
+    assert (calls["cuGraphLaunch"], calls["cuLaunchKernel"], calls["cuStreamSynchronize"]) == (1, 0, 1)
+    for wrong in (20, -21):
+        with pytest.raises(RuntimeFailure, match=rf"index {wrong} is outside of -20 to 19"):
+            pair.there.run([np.array([3, wrong, 0, 1])])
+        pair.check(ids)
