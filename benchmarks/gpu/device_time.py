@@ -6,7 +6,7 @@ again between two events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from ctypes import byref, c_float, c_int, c_uint, c_uint64, c_void_p
 from statistics import median
 from typing import Any
@@ -19,33 +19,16 @@ from weft.runtime.devices.cuda_library import call, handle_from
 
 ROUNDS = 5
 THREAD_LOCAL = 1
-Launch = tuple[int, list[int], list[Any]]
-
-
-def recorded(device: CudaDevice, run: Callable[[], object]) -> list[Launch]:
-    """Returns the launches that *run* makes on *device*."""
-    made: list[Launch] = []
-    launch = device.launch
-
-    def record(kernel: int, grid: Sequence[int], arguments: Sequence[Any]) -> None:
-        made.append((kernel, list(grid), list(arguments)))
-        launch(kernel, grid, arguments)
-
-    device.launch = record  # type: ignore[method-assign]
-    try:
-        run()
-    finally:
-        device.launch = launch  # type: ignore[method-assign]
-    return made
 
 
 def kernel_seconds(model: weft.Model, inputs: Sequence[np.ndarray[Any, Any]], seconds: float) -> tuple[float, int]:
     """Returns the seconds of all kernels of a call, the median of several rounds, and how many launches there are."""
-    table = model._device
+    table = model.device
     assert table is not None
     device = table.device
     assert isinstance(device, CudaDevice)
-    launches = recorded(device, lambda: model.run(inputs))
+    with table.noting() as launches:
+        model.run(inputs)
     stream = c_void_p(device._stream)
     call("cuCtxSetCurrent", c_void_p(device._context))
     call("cuStreamBeginCapture_v2", stream, c_int(THREAD_LOCAL))

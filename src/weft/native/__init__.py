@@ -2,8 +2,8 @@
 `hostops/` has the operators that are no loop nests, `system/` is what they take from an operating system.
 
 `rt/`, `state/` and `load/` are freestanding; threads, and how many there are, are in `system/`; `hostops/` uses the C library.
-`launch/`, freestanding too, replays host programs from bytes, and `measure/` times kernels: neither is part of a program that
-runs saved models. `cpp/` is the wrapper for C++17, `py/` the Python binding.
+`launch/`, freestanding too, replays host programs from bytes, `cuda/` launches their kernels on a GPU, `measure/` times kernels:
+none of them is part of a program that runs saved models. `cpp/` is the wrapper for C++17, `py/` the Python binding.
 
 Programs in C and C++ find it with `python -m weft.native --includes --sources`, as options for a compiler.
 """

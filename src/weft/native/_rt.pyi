@@ -44,6 +44,31 @@ class Device(Protocol):
     @property
     def address(self) -> int: ...
 
+CUDA_FUNCTIONS: Final[list[str]]
+"""The functions of CUDA's driver that are called, by name."""
+
+class CudaCalls:
+    """A device with CUDA as calls of a model use it, which has the table of its functions at `address`.
+
+    It is given the addresses of `CUDA_FUNCTIONS`, the handles of a context and of kernels, these with the bytes of shared
+    memory that launches give their blocks, and where the constants are.
+    """
+
+    def __init__(
+        self, functions: Sequence[int], context: int, kernels: Sequence[tuple[int, int]], constants: int
+    ) -> None: ...
+    @property
+    def address(self) -> int: ...
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """How often launches were handed to the driver one by one, how often as a graph, and how many graphs there were."""
+    def note(self, launches: Any) -> None:
+        """Has launches appended to a list, as (kernel, grid, [(whether it is a buffer, value)...]); None ends it."""
+    def take_failure(self) -> tuple[str, int, int, int] | None:
+        """Returns what failed first in this thread, once: a function and its status; or no name, an axis and its blocks."""
+    def close(self) -> None:
+        """Gives back all that calls have on the device."""
+
 class Artifact:
     """A saved model, from a file (by its path) or from memory, checked by the runtime's loader; raises `LoadError`.
 

@@ -2,31 +2,28 @@
 
    A "cubin" is the path of a shared object, in which the kernel `f` is the function `launch_f`, which takes the array of pointers
    to arguments. */
-#define _GNU_SOURCE
-#include "grid.h"
+#include "fake_cuda.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, NO_BINARY = 209, INVALID_CONTEXT = 201,
-       INVALID_HANDLE = 400, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719 };
 enum { MOST_BLOCKS = 4096, LOG = 1 << 20, MOST_DYNAMIC = 227 << 10 };
 
 typedef struct { uint8_t *data; size_t size; } Block;
 
-static Block blocks[MOST_BLOCKS];
-static int devices = 1, ready, contexts, streams, modules, lost, failing_status, failing_after;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static Block blocks[MOST_BLOCKS], pinned[MOST_BLOCKS];
+static int devices = 1, ready, contexts, modules, lost, failing_status, failing_after;
 static size_t memory = (size_t)1 << 30, used;
 static char failing[64], *recorded;
 static __thread void *current;
 
 void fake_reset(int count, size_t bytes) {
-  devices = count, memory = bytes, used = 0, ready = contexts = streams = modules = lost = failing_status = 0;
+  devices = count, memory = bytes, used = 0, ready = contexts = modules = lost = failing_status = 0;
   memset(blocks, 0, sizeof blocks);
+  memset(pinned, 0, sizeof pinned);
+  fake_reset_streams();
   free(recorded);
   recorded = calloc(1, LOG);
   current = NULL;
@@ -38,12 +35,14 @@ void fake_fail(const char *name, int status, int after) {
 const char *fake_log(void) { return recorded; }
 void fake_forget(void) { recorded[0] = 0; }
 int fake_live(int what) {
-  int count = 0;
-  for (int i = 0; i < MOST_BLOCKS; i++) count += blocks[i].data != NULL;
-  return what == 0 ? count : what == 1 ? modules : what == 2 ? streams : contexts;
+  int count = 0, held = 0;
+  for (int i = 0; i < MOST_BLOCKS; i++) count += blocks[i].data != NULL, held += pinned[i].data != NULL;
+  return (int[]){count, modules, fake_live_streams(), contexts, held, fake_live_graphs()}[what];
 }
+int fake_lock(void) { return pthread_mutex_lock(&mutex); }
+void fake_unlock(int *locked) { (void)locked, pthread_mutex_unlock(&mutex); }
 
-static int begin(const char *name, const char *format, ...) {
+int fake_begin(const char *name, const char *format, ...) {
   size_t at = strlen(recorded);
   va_list given;
   va_start(given, format);
@@ -62,8 +61,7 @@ static int begin(const char *name, const char *format, ...) {
   }
   return ready ? 0 : NOT_INITIALIZED;
 }
-#define BEGIN(...) do { int status_ = begin(__func__, __VA_ARGS__); if (status_) return status_; } while (0)
-#define IN_CONTEXT(...) do { BEGIN(__VA_ARGS__); if (current == NULL) return INVALID_CONTEXT; } while (0)
+int fake_has_context(void) { return current != NULL; }
 
 int cuInit(unsigned flags) {
   ready = devices >= 0;
@@ -91,22 +89,8 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
   return contexts-- > 0 ? 0 : INVALID_CONTEXT;
 }
 int cuCtxSetCurrent(void *context) { return current = context, context == &contexts ? 0 : INVALID_CONTEXT; }
-int cuStreamCreate(void **stream, unsigned flags) {
-  IN_CONTEXT(" %u", flags);
-  streams++;
-  return *stream = &streams, 0;
-}
-int cuStreamDestroy_v2(void *stream) {
-  IN_CONTEXT("");
-  streams--;
-  return stream == &streams ? 0 : INVALID_HANDLE;
-}
-int cuStreamSynchronize(void *stream) {
-  IN_CONTEXT("");
-  return stream == &streams ? 0 : INVALID_HANDLE;
-}
 int cuModuleLoadData(void **module, const void *image) {
-  IN_CONTEXT("");
+  NOT_CAPTURED("");
   *module = dlopen((const char *)image, RTLD_NOW | RTLD_LOCAL);
   if (*module == NULL) return NO_BINARY;
   modules++;
@@ -120,8 +104,14 @@ int cuModuleUnload(void *module) {
 int cuModuleGetFunction(void **function, void *module, const char *name) {
   char symbol[512];
   IN_CONTEXT(" %s", name);
+  Function *found = calloc(1, sizeof *found); /* stays until the process ends: a module has few */
   snprintf(symbol, sizeof symbol, "launch_%s", name);
-  return (*function = dlsym(module, symbol)) != NULL ? 0 : NOT_FOUND;
+  found->run = (Kernel)dlsym(module, symbol);
+  snprintf(symbol, sizeof symbol, "count_%s", name);
+  const int *count = dlsym(module, symbol);
+  if (found->run == NULL || count == NULL) return free(found), NOT_FOUND;
+  found->arguments = *count;
+  return *function = found, 0;
 }
 int cuModuleGetGlobal_v2(uint64_t *place, size_t *size, void *module, const char *name) {
   IN_CONTEXT(" %s", name);
@@ -132,20 +122,18 @@ int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size) {
   IN_CONTEXT(" %zu", size);
   return memcpy(to, (const void *)(uintptr_t)from, size), 0;
 }
-/* The memory that a launch gives a block: 48 KiB, and more for the function that was allowed it last. */
+/* The memory that a launch gives a block: 48 KiB, and more for a function that is allowed it. */
 static _Alignas(1024) uint8_t dynamic[MOST_DYNAMIC];
-static void *allowed;
-static int allowed_bytes;
 
-int cuFuncSetAttribute(void *function, int what, int value) {
+int cuFuncSetAttribute(Function *function, int what, int value) {
   IN_CONTEXT(" %d %d", what, value);
-  allowed = function, allowed_bytes = value;
+  function->shared = (unsigned)value;
   return what == 8 && value <= MOST_DYNAMIC ? 0 : INVALID_VALUE;
 }
 void *fake_dynamic(void) { return dynamic; }
 
 int cuMemAlloc_v2(uint64_t *made, size_t size) {
-  IN_CONTEXT(" %zu", size);
+  NOT_CAPTURED(" %zu", size);
   if (size == 0) return INVALID_VALUE;
   if (used + size > memory) return OUT_OF_MEMORY;
   for (int i = 0; i < MOST_BLOCKS; i++) {
@@ -158,7 +146,8 @@ int cuMemAlloc_v2(uint64_t *made, size_t size) {
   return OUT_OF_MEMORY;
 }
 int cuMemFree_v2(uint64_t block) {
-  IN_CONTEXT("");
+  NOT_CAPTURED("");
+  fake_run_all();
   for (int i = 0; i < MOST_BLOCKS; i++) {
     if ((uintptr_t)blocks[i].data != block || block == 0) continue;
     free(blocks[i].data);
@@ -167,27 +156,36 @@ int cuMemFree_v2(uint64_t block) {
   }
   return INVALID_VALUE;
 }
-static int is_on_device(uint64_t at, size_t size) {
+static int is_inside(const Block *all, uint64_t at, size_t size) {
   for (int i = 0; i < MOST_BLOCKS; i++) {
-    uintptr_t first = (uintptr_t)blocks[i].data;
-    if (first && at >= first && at + size <= first + blocks[i].size) return 1;
+    uintptr_t first = (uintptr_t)all[i].data;
+    if (first && at >= first && at + size <= first + all[i].size) return 1;
   }
   return 0;
 }
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *stream) {
-  IN_CONTEXT(" %zu", size);
-  if (!is_on_device(to, size) || stream != &streams) return INVALID_VALUE;
-  return memcpy((void *)(uintptr_t)to, from, size), 0;
+int fake_is_on_device(uint64_t at, size_t size) { return is_inside(blocks, at, size); }
+int fake_is_pinned(const void *at, size_t size) { return is_inside(pinned, (uintptr_t)at, size); }
+
+int cuMemHostAlloc(void **made, size_t size, unsigned flags) {
+  NOT_CAPTURED(" %zu", size);
+  if (size == 0 || flags) return INVALID_VALUE;
+  for (int i = 0; i < MOST_BLOCKS; i++) {
+    if (pinned[i].data != NULL) continue;
+    pinned[i] = (Block){aligned_alloc(4096, (size + 4095) / 4096 * 4096), size};
+    memset(pinned[i].data, 0xff, size);
+    return *made = pinned[i].data, 0;
+  }
+  return OUT_OF_MEMORY;
 }
-int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *stream) {
-  IN_CONTEXT(" %zu", size);
-  if (!is_on_device(from, size) || stream != &streams) return INVALID_VALUE;
-  return memcpy(to, (void *)(uintptr_t)from, size), 0;
-}
-int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, void *stream) {
-  IN_CONTEXT(" %zu", size);
-  if (!is_on_device(from, size) || !is_on_device(to, size) || stream != &streams) return INVALID_VALUE;
-  return memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, size), 0;
+int cuMemFreeHost(void *memory) {
+  NOT_CAPTURED("");
+  fake_run_all();
+  for (int i = 0; i < MOST_BLOCKS; i++) {
+    if (pinned[i].data != memory || memory == NULL) continue;
+    free(pinned[i].data);
+    return pinned[i] = (Block){NULL, 0}, 0;
+  }
+  return INVALID_VALUE;
 }
 
 /* The product of a warp, from the tables of fragments in NVIDIA's "Parallel Thread Execution ISA": each thread leaves what it has,
@@ -257,6 +255,11 @@ static float swizzled(const uint8_t *base, size_t at, int is_bf16) {
   place ^= place >> 3 & 112;
   return widened(*(const uint16_t *)place, 0, is_bf16);
 }
+void fake_begin_kernel(void) {
+  memset(dynamic, 0xff, sizeof dynamic);
+  memset(begun, 0, sizeof begun);
+  memset(committed, 0, sizeof committed);
+}
 void fake_group_product(int is_bf16, int across, int columns, float *c, const uint8_t *a, const uint8_t *b, size_t apart) {
   int thread = grid_thread() % 128, warp = thread / 32, lane = thread % 32;
   for (int n = 0; n < columns / 2; n++) {
@@ -270,44 +273,3 @@ void fake_group_product(int is_bf16, int across, int columns, float *c, const ui
   }
 }
 
-/* Graphs and events: a graph counts its launches, and a millisecond passes between any two events. */
-static int is_capturing, captured;
-
-int cuStreamBeginCapture_v2(void *stream, int mode) {
-  IN_CONTEXT(" %d", mode);
-  captured = 0;
-  return is_capturing = 1, stream == &streams ? 0 : INVALID_HANDLE;
-}
-int cuStreamEndCapture(void *stream, void **graph) {
-  IN_CONTEXT("");
-  is_capturing = 0, *graph = &captured;
-  return stream == &streams ? 0 : INVALID_HANDLE;
-}
-int cuGraphInstantiateWithFlags(void **made, void *graph, uint64_t flags) {
-  IN_CONTEXT("");
-  return *made = graph, flags ? INVALID_VALUE : 0;
-}
-int cuGraphLaunch(void *graph, void *stream) {
-  IN_CONTEXT(" %d", captured);
-  return graph == &captured && stream == &streams ? 0 : INVALID_HANDLE;
-}
-int cuGraphExecDestroy(void *graph) { return graph == &captured ? 0 : INVALID_HANDLE; }
-int cuGraphDestroy(void *graph) { return graph == &captured ? 0 : INVALID_HANDLE; }
-int cuEventCreate(void **event, unsigned flags) { return *event = &streams, flags ? INVALID_VALUE : 0; }
-int cuEventRecord(void *event, void *stream) { return event && stream == &streams ? 0 : INVALID_HANDLE; }
-int cuEventSynchronize(void *event) { return event ? 0 : INVALID_HANDLE; }
-int cuEventElapsedTime(float *made, void *begin, void *end) { return *made = 1.0f, begin && end ? 0 : INVALID_HANDLE; }
-int cuEventDestroy_v2(void *event) { return event ? 0 : INVALID_HANDLE; }
-
-int cuLaunchKernel(Kernel function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                   void *stream, void **arguments, void **extra) {
-  IN_CONTEXT(" %u %u %u %u %u %u", gx, gy, gz, bx, by, bz);
-  if (gy > 65535 || gz > 65535 || bx * by * bz > MOST_THREADS || extra || stream != &streams) return INVALID_VALUE;
-  if (shared > 48 << 10 && ((void *)function != allowed || shared > (unsigned)allowed_bytes)) return INVALID_VALUE;
-  if (is_capturing) return captured++, 0;
-  memset(dynamic, 0xff, sizeof dynamic);
-  memset(begun, 0, sizeof begun);
-  memset(committed, 0, sizeof committed);
-  grid_run(function, arguments, (const unsigned[]){gx, gy, gz, bx, by, bz});
-  return 0;
-}

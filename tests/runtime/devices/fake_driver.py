@@ -25,7 +25,10 @@ from weft.codegen.cuda.nvrtc import Cubin
 from weft.runtime.devices import cuda_library
 from weft.targets.instructions import GROUP_COLUMNS
 
-SOURCE = Path(__file__).with_name("fake_cuda.c")
+SOURCES = [Path(__file__).with_name(name) for name in ("fake_cuda.c", "fake_streams.c")]
+LIVE = ("blocks", "modules", "streams", "contexts", "pinned", "graphs")
+"""What tests ask for by name: `pinned` is memory of the host that the device may use."""
+
 WORDS = """
 #define __global__
 #define __shared__ static
@@ -95,7 +98,7 @@ _KERNEL = re.compile(r'extern "C" __global__ void __launch_bounds__\(\d+\)\n(fn_
 
 def driver_file() -> Path:
     """The driver as a shared object."""
-    return grid_library(SOURCE)
+    return grid_library(*SOURCES)
 
 
 def pretended_cubin(text: str) -> bytes:
@@ -123,7 +126,8 @@ def host_text(text: str) -> str:
 
 def _entry(name: str, params: str) -> str:
     types = [re.sub(r"__restrict__ |\w+$", "", p) for p in params.split(", ")]
-    return entry(name, [f"*({t} *)p[{n}]" for n, t in enumerate(types)])
+    arguments = [f"*({t} *)p[{n}]" for n, t in enumerate(types)]
+    return f'{entry(name, arguments)}\nextern "C" const int count_{name} = {len(types)};'
 
 
 class FakeDriver:
@@ -151,7 +155,7 @@ class FakeDriver:
 
     def live(self) -> dict[str, int]:
         """Returns how many things there are that nobody has given back."""
-        return {name: self.library.fake_live(n) for n, name in enumerate(("blocks", "modules", "streams", "contexts"))}
+        return {name: self.library.fake_live(n) for n, name in enumerate(LIVE)}
 
 
 def forget_driver() -> None:

@@ -1,4 +1,5 @@
-/* A device whose memory only it can look into: its blocks are handles. It has one kernel, number 0, as tests.host_examples says. */
+/* A device whose memory only it can look into: its blocks are handles. It has one kernel, number 0, as tests.host_examples says. What
+ * is copied to the host comes late: when the call waits for it, or ends. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +18,39 @@ typedef struct block {
   uint8_t *data;
 } block;
 
+typedef struct delivery {
+  uint8_t *to, *data;
+  int64_t bytes;
+} delivery;
+
 typedef struct fake_device {
   int64_t blocks, launches, threads; /* blocks that are not given back; what was launched */
+  int32_t calls, pending;            /* calls that use it */
+  delivery deliveries[16];
+  weft_device table;                 /* as a call uses it */
 } fake_device;
+
+static int32_t device_wait(void *state) {
+  fake_device *device = (fake_device *)state;
+  for (int32_t i = 0; i < device->pending; i++) {
+    delivery d = device->deliveries[i];
+    memcpy(d.to, d.data, (size_t)d.bytes);
+    free(d.data);
+  }
+  device->pending = 0;
+  return WEFT_OK;
+}
+
+static int32_t device_end(void *state) {
+  ((fake_device *)state)->calls--;
+  return device_wait(state);
+}
+
+static const weft_device *device_begin(void *state) {
+  fake_device *device = (fake_device *)state;
+  if (device->calls++ != 0) abort(); /* a call begins to use a device once */
+  return &device->table;
+}
 
 static void *device_alloc(void *state, int64_t bytes) {
   block *made = bytes > 1 << 24 ? NULL : (block *)malloc(sizeof *made);
@@ -45,12 +76,15 @@ static uint8_t *device_memory(weft_argument a, int64_t bytes) {
 }
 
 static int32_t device_copy(void *state, weft_argument to, weft_argument from, int64_t bytes) {
+  fake_device *device = (fake_device *)state;
   uint8_t *written, *read;
-  (void)state;
   if (bytes == 0) return WEFT_OK;
   written = device_memory(to, bytes), read = device_memory(from, bytes);
   if (written == NULL || read == NULL) abort(); /* the interpreter has checked */
-  memmove(written, read, (size_t)bytes);
+  if (to.space > 0) return memmove(written, read, (size_t)bytes), WEFT_OK;
+  if (device->pending == 16) (void)device_wait(state);
+  device->deliveries[device->pending] = (delivery){written, (uint8_t *)malloc((size_t)bytes), bytes};
+  memcpy(device->deliveries[device->pending++].data, read, (size_t)bytes);
   return WEFT_OK;
 }
 
@@ -75,6 +109,8 @@ static int32_t device_launch(void *state, int32_t callee, const int64_t grid[6],
 }
 
 static weft_device device_of(fake_device *state) {
-  weft_device made = {state, device_alloc, device_free, device_copy, device_launch, NULL};
+  weft_device used = {state, device_alloc, device_free, device_copy, device_launch, NULL, NULL, device_wait, device_end};
+  weft_device made = {state, device_alloc, device_free, device_copy, NULL, NULL, device_begin, NULL, NULL};
+  state->table = used;
   return made;
 }

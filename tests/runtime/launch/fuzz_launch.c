@@ -76,7 +76,7 @@ typedef struct counts {
 } counts;
 
 static void replay(const uint8_t *data, int64_t size, weft_model *model, counts *seen) {
-  fake_device device_state = {0, 0, 0};
+  fake_device device_state = {0};
   weft_device device = device_of(&device_state);
   weft_kernel entries[8];
   weft_launch launch = {0};

@@ -17,7 +17,7 @@ int main(int argc, char **argv) {
   FILE *file = fopen(argv[1], "rb");
   int64_t size = file == NULL ? 0 : (int64_t)fread(bytes, 1, sizeof bytes, file), n = argc - 2, out_shape = 0;
   weft_kernel entries[2] = {NULL, (weft_kernel)negate};
-  fake_device state = {0, 0, 0};
+  fake_device state = {0};
   weft_device device = device_of(&state);
   weft_launch launch = {0};
   weft_tensor in = {x, &n, 1, WEFT_I32}, out = {y, &out_shape, 1, WEFT_I32};

@@ -10,12 +10,14 @@
 
 The constants are in the device's memory already, since the model was loaded. What the host itself computes with, late sizes and
 the values of checks, is copied back, one element each. Checks that kernels of a processor ask for where they see an index outside
-of its limits are made in each call: kernels of a device take the nearest index, and tell nobody.
+of its limits are made in each call: kernels of a device take the nearest index, and tell nobody. So no kernel has to wait for a
+check: where a program launches the same kernels in every call, its checks come last, and the device never waits for the host.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from dataclasses import dataclass, field
 from typing import Final
 
 from weft.driver.host.host_body import OUTSIDE
@@ -38,6 +40,7 @@ from weft.loop import (
     Load,
     Param,
     Program,
+    Seq,
     Stmt,
     Store,
     Thread,
@@ -47,6 +50,7 @@ from weft.loop import (
     find_note,
     late_memory,
     seq,
+    statements,
 )
 from weft.lower import Steps, StmtRewriter, Visited
 from weft.support.errors import LoweringError
@@ -140,10 +144,31 @@ def _main(f: Function, note: Entry, most: int | None, states: Set[str]) -> Funct
             checks += check_bytes(p, most)
             moves, (to, source) = (before, (twins[p], p)) if word.startswith("in") else (after, (p, twins[p]))
             moves.append(copy(to, FIRST, source, FIRST, p.shape[0]))
-    body = seq(*checks, *before, _OnDevice(twins, most).rewrite(f.body), *after)
+    body = _WithoutReports().rewrite(f.body)
+    last = _Last() if _is_straight(body) else None
+    body = seq(*checks, *before, _OnDevice(twins, most, last).rewrite(body), *after)
+    if last is not None:
+        body = seq(body, *last.copies, *last.checks)
+        own += last.memory
     for b in reversed(own):
         body = Alloc(b, body)
     return Function(f.name, tuple(params), body, (Entry(note.kind, tuple(words)),))
+
+
+@dataclass
+class _Last:
+    """What a program does last: copies of values to the host's memory, and the checks of them; all of it in this *memory*."""
+
+    memory: list[Buffer] = field(default_factory=list)
+    copies: list[Stmt] = field(default_factory=list)
+    checks: list[Stmt] = field(default_factory=list)
+
+
+def _is_straight(body: Stmt) -> bool:
+    """Tells whether a program makes the same steps in every call, and computes nothing that depends on values but checks."""
+    return all(isinstance(s, Seq | Alloc | View | Call | Assert) for s in statements(body)) and not any(
+        late_memory(s.source) is not None for s in statements(body) if isinstance(s, View)
+    )
 
 
 def check_bytes(b: Buffer, most: int | None) -> list[Stmt]:
@@ -154,12 +179,25 @@ def check_bytes(b: Buffer, most: int | None) -> list[Stmt]:
     return [Assert(size <= most, f"{TOO_LARGE}: {{0}} > {most}", (size,))]
 
 
-class _OnDevice(StmtRewriter):
-    """Redirects accesses to the buffers in the device's memory, of which a kernel takes at most so many bytes each."""
+class _WithoutReports(StmtRewriter):
+    """Makes the checks always for which a kernel of a processor asks."""
 
-    def __init__(self, twins: dict[Buffer, Buffer], most: int | None) -> None:
+    def visit_if(self, s: If) -> Steps:
+        if any(isinstance(n, Load) and n.buffer is OUTSIDE for n in post_order(s.cond)):
+            return (yield _without_report(s.then))
+        return If(s.cond, (yield s.then), None if s.other is None else (yield s.other))
+
+
+class _OnDevice(StmtRewriter):
+    """Redirects accesses to the buffers in the device's memory, of which a kernel takes at most so many bytes each.
+
+    Checks of values there are left for *last*, if there is one.
+    """
+
+    def __init__(self, twins: dict[Buffer, Buffer], most: int | None, last: _Last | None) -> None:
         self.twins = twins
         self.most = most
+        self.last = last
 
     def twin(self, b: Buffer) -> Buffer:
         """Returns the buffer in the device's memory that is used for *b*."""
@@ -208,12 +246,21 @@ class _OnDevice(StmtRewriter):
         return read(Let(s.var, value, (yield s.body)))
 
     def visit_assert(self, s: Assert) -> Visited:
+        if self.last is not None:
+            return self.check_last(s, self.last)
         read, (cond, *values) = self.read_all([s.cond, *s.values])
         return read(Assert(cond, s.message, tuple(values)))
 
+    def check_last(self, s: Assert, last: _Last) -> Stmt:
+        """Leaves a check for the end; the values that it is about stay in the device's memory until then."""
+        own, (cond, *values) = self.own_elements([s.cond, *s.values])
+        kept = {n: _twin(b, f"{b.name}_device") for n, b in own.items()}
+        last.memory += [*own.values(), *kept.values()]
+        last.copies += [copy(b, FIRST, kept[n], FIRST, ONE) for n, b in own.items()]
+        last.checks.append(Assert(cond, s.message, tuple(values)))
+        return seq(*[copy(b, FIRST, self.twin(n.buffer), n.indices[0], ONE) for n, b in kept.items()])
+
     def visit_if(self, s: If) -> Steps:
-        if any(isinstance(n, Load) and n.buffer is OUTSIDE for n in post_order(s.cond)):
-            return (yield _without_report(s.then))
         read, (cond,) = self.read_all([s.cond])
         then = yield s.then
         other = None if s.other is None else (yield s.other)
@@ -235,16 +282,18 @@ class _OnDevice(StmtRewriter):
 
     def copies_of(self, values: Sequence[Expr]) -> tuple[list[tuple[Buffer, Stmt]], list[Expr]]:
         """Returns the buffers of one element that *values* are to be computed from, how they are filled, and the values."""
+        own, made = self.own_elements(values)
+        return [(b, copy(b, FIRST, self.twin(n.buffer), n.indices[0], ONE)) for n, b in own.items()], made
+
+    def own_elements(self, values: Sequence[Expr]) -> tuple[dict[Load, Buffer], list[Expr]]:
+        """Returns a buffer of one element in the host's memory for each that *values* load, and the values over these."""
         found = {n: None for e in values for n in post_order(e) if isinstance(n, Load)}
         own = {n: Buffer(f"read{k}", (ONE,), n.dtype) for k, n in enumerate(found)}
-        copies: list[tuple[Buffer, Stmt]] = [
-            (b, copy(b, FIRST, self.twin(n.buffer), n.indices[0], ONE)) for n, b in own.items()
-        ]
 
         def change(n: Node) -> Node | None:
             return Load(own[n], (FIRST,)) if isinstance(n, Load) and n in own else None
 
-        return copies, [map_nodes(e, change) for e in values] if own else list(values)
+        return own, [map_nodes(e, change) for e in values] if own else list(values)
 
 
 class _Around:

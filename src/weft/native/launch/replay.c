@@ -22,9 +22,30 @@ typedef struct machine {
   int64_t *locals, turns;
   slot *slots;
   uint32_t *taken; /* slots whose memory is to be given back, in the order in which it was taken */
-  int32_t taken_count, argument_count, is_plan;
+  const weft_device **devices; /* as this call uses them; NULL: it has not yet */
+  int32_t taken_count, argument_count, is_plan, is_behind; /* something is to be copied to the host that may not be there yet */
   weft_argument arguments[WEFT_MOST_ARGUMENTS];
 } machine;
+
+/* A device as this call uses it; NULL where there is no memory for that. */
+static const weft_device *device_of(machine *m, int32_t space) {
+  const weft_device *d = &m->program->devices[space - 1], **used = &m->devices[space - 1];
+  if (*used == NULL) *used = d->begin == NULL ? d : d->begin(d->state);
+  return *used;
+}
+
+/* Lets all that is to be copied to the host's memory arrive; at the end, no device is used any more. Returns the first failure. */
+static int32_t wait(machine *m, int is_end) {
+  int32_t status = WEFT_OK;
+  for (int32_t i = 0; (is_end || m->is_behind) && i < m->program->device_count; i++) {
+    const weft_device *d = m->devices[i];
+    int32_t (*waits)(void *state) = d == NULL ? NULL : is_end ? d->end : d->wait;
+    int32_t made = waits == NULL ? WEFT_OK : waits(d->state);
+    if (status == WEFT_OK) status = made;
+  }
+  m->is_behind = 0;
+  return status;
+}
 
 static uint32_t next_number(machine *m) {
   uint32_t n = 0;
@@ -136,10 +157,11 @@ static int bind(machine *m, slot *s, uint32_t word, uint32_t number) {
 }
 
 static int32_t take(machine *m, slot *s, int64_t bytes, int32_t space) {
-  const weft_device *d = space > 0 ? &m->program->devices[space - 1] : NULL;
+  const weft_device *d = space > 0 ? device_of(m, space) : NULL;
   void *made;
   if (bytes < 0) return WEFT_DAMAGED;
-  made = d != NULL ? d->alloc(d->state, bytes) : m->ctx->alloc(m->ctx, bytes);
+  if (space > 0) made = d == NULL ? NULL : d->alloc(d->state, bytes);
+  else made = m->ctx->alloc(m->ctx, bytes);
   if (made == NULL) return WEFT_NO_MEMORY;
   *s = (slot){(uint8_t *)made, 0, bytes, space, 0, 1};
   m->taken[m->taken_count++] = (uint32_t)(s - m->slots);
@@ -149,7 +171,7 @@ static int32_t take(machine *m, slot *s, int64_t bytes, int32_t space) {
 /* Gives back the memory that was taken last; no slot sees it any more. */
 static void give_back(machine *m) {
   const slot freed = m->slots[m->taken[--m->taken_count]];
-  const weft_device *d = freed.space > 0 ? &m->program->devices[freed.space - 1] : NULL;
+  const weft_device *d = freed.space > 0 ? device_of(m, freed.space) : NULL; /* which its memory is from */
   for (uint32_t i = 0; i < m->program->slots; i++)
     if (m->slots[i].base == freed.base && m->slots[i].space == freed.space) m->slots[i] = unbound;
   if (d != NULL) d->free(d->state, freed.base);
@@ -188,10 +210,14 @@ static int32_t copy(machine *m, const slot *to, const slot *from, int64_t to_at,
   int32_t space = to->space > 0 ? to->space : from->space;
   if (to->is_constant || !holds(to, to_at, bytes) || !holds(from, from_at, bytes)) return WEFT_DAMAGED;
   if (space > 0) {
-    const weft_device *d = &m->program->devices[space - 1];
+    const weft_device *d = device_of(m, space);
     weft_argument a = {to->base, to->at + to_at, to->space, 'b'}, b = {from->base, from->at + from_at, from->space, 'b'};
+    if (d == NULL) return WEFT_NO_MEMORY;
+    m->is_behind |= to->space == 0 && d->wait != NULL;
     return d->copy(d->state, a, b, bytes);
   }
+  int32_t status = wait(m, 0);
+  if (status != WEFT_OK) return status;
   const uint8_t *read = address(from, from_at);
   uint8_t *written = address(to, to_at);
   if (bytes == 0) return WEFT_OK;
@@ -213,10 +239,11 @@ static int32_t call(machine *m, uint32_t callee, const int64_t grid[6]) {
     values[i] = a->base == NULL ? a->at : (int64_t)(uintptr_t)(a->base + a->at);
   }
   if (c->space > 0) {
-    const weft_device *d = &m->program->devices[c->space - 1];
-    return d->launch(d->state, (int32_t)callee, grid, m->arguments, count);
+    const weft_device *d = device_of(m, c->space);
+    return d == NULL ? WEFT_NO_MEMORY : d->launch(d->state, (int32_t)callee, grid, m->arguments, count);
   }
-  return weft_call_kernel(m->program->entries[callee], m->ctx, values, count);
+  int32_t status = wait(m, 0);
+  return status != WEFT_OK ? status : weft_call_kernel(m->program->entries[callee], m->ctx, values, count);
 }
 
 /* Adds an argument for the next call. */
@@ -236,12 +263,18 @@ static int32_t access(machine *m, uint8_t op, int64_t *v) {
   if (op == WEFT_OP_LAUNCH) return call(m, next_number(m), v);
   if (op == WEFT_OP_VALUE) return add(m, 'v', NULL, v[0], -1) ? WEFT_OK : WEFT_DAMAGED;
   if (op == WEFT_OP_FREE) {
-    right = m->taken_count > 0 && m->argument_count == 0; /* an argument may be in that memory */
-    if (right) give_back(m);
-    return right ? WEFT_OK : WEFT_DAMAGED;
+    int32_t status = WEFT_OK;
+    if (m->taken_count == 0 || m->argument_count > 0) return WEFT_DAMAGED; /* an argument may be in that memory */
+    if (m->slots[m->taken[m->taken_count - 1]].space == 0) status = wait(m, 0);
+    give_back(m);
+    return status;
   }
   s = next_slot(m);
   if (s->is_taken && (op == WEFT_OP_BIND || op == WEFT_OP_VIEW || op == WEFT_OP_ALLOC || op >= WEFT_OP_OUTPUT)) return WEFT_DAMAGED;
+  if (m->is_behind && (op >= WEFT_OP_OUTPUT || op == WEFT_OP_LOAD || op == WEFT_OP_STORE)) {
+    int32_t status = wait(m, 0);
+    if (status != WEFT_OK) return status;
+  }
   if (op >= WEFT_OP_OUTPUT) return ask(m, op, s, v);
   if (op == WEFT_OP_ALLOC) return take(m, s, v[0], (int32_t)next_number(m));
   if (op == WEFT_OP_COPY) return copy(m, s, next_slot(m), v[0], v[1], v[2]);
@@ -333,20 +366,25 @@ static int32_t run(machine *m) {
 static int32_t enter(weft_ctx *ctx, int32_t is_plan, const weft_tensor *in, weft_tensor *out) {
   const weft_launch *p = ctx->model->launch;
   int64_t values = p->stack + (int64_t)p->locals, slots = (int64_t)p->slots * (int64_t)sizeof(slot);
-  uint8_t *frame = (uint8_t *)ctx->alloc(ctx, values * 8 + slots + (int64_t)p->slots * 4);
+  int64_t devices = p->device_count * (int64_t)sizeof(weft_device *);
+  uint8_t *frame = (uint8_t *)ctx->alloc(ctx, values * 8 + slots + devices + (int64_t)p->slots * 4);
   machine m;
-  int32_t status;
+  int32_t status, ended;
   if (frame == NULL) return WEFT_NO_MEMORY;
-  memset(frame, 0, (size_t)(values * 8 + slots));
+  memset(frame, 0, (size_t)(values * 8 + slots + devices));
   m.program = p, m.ctx = ctx, m.in = in, m.out = out, m.is_plan = is_plan;
   m.at = p->bytes + (is_plan ? p->plan_at : p->main_at);
   m.top = (int64_t *)(void *)frame, m.locals = m.top + p->stack, m.turns = 0;
-  m.slots = (slot *)(void *)(frame + values * 8), m.taken = (uint32_t *)(void *)(frame + values * 8 + slots);
-  m.taken_count = m.argument_count = 0;
+  m.slots = (slot *)(void *)(frame + values * 8);
+  m.devices = (const weft_device **)(void *)(frame + values * 8 + slots);
+  m.taken = (uint32_t *)(void *)(frame + values * 8 + slots + devices);
+  m.taken_count = m.argument_count = m.is_behind = 0;
   status = run(&m);
+  if (m.taken_count > 0) (void)wait(&m, 0);
   while (m.taken_count > 0) give_back(&m);
+  ended = wait(&m, 1);
   ctx->free(ctx, frame);
-  return status;
+  return status != WEFT_OK ? status : ended;
 }
 
 int32_t weft_launch_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) { return enter(ctx, 1, in, out); }

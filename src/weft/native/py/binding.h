@@ -168,6 +168,7 @@ nb::object numpy_array(nb::handle shape, nb::handle dtype, nb::handle block);
 [[noreturn]] void raise_failed(int32_t status, const char *entry, const weft_ctx &ctx);
 
 void bind_artifact(nb::module_ &m);
+void bind_cuda(nb::module_ &m);
 void bind_exchange(nb::module_ &m);
 void bind_memory(nb::module_ &m);
 void bind_kernel(nb::module_ &m);

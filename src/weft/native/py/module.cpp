@@ -64,6 +64,7 @@ NB_MODULE(_rt, m) {
         return nb::make_tuple(nb::str(processor.vendor), processor.family, processor.model);
     });
     bind_artifact(m);
+    bind_cuda(m);
     bind_exchange(m);
     bind_memory(m);
     bind_kernel(m);

@@ -1,10 +1,10 @@
 """Devices beside the processor: what a replayed host program needs of one, and those that there are."""
 
-from weft.runtime.devices.device import Argument, Device
+from weft.runtime.devices.device import Argument, Device, Launch
 from weft.runtime.devices.cuda_kernel import dynamic_symbol
 from weft.runtime.devices.cuda_library import compute_capability
 from weft.runtime.devices.device_kinds import APIS, device_names, install_hint, open_device, why_missing
-from weft.runtime.devices.device_table import DeviceTable, Launch
+from weft.runtime.devices.device_table import DeviceTable
 from weft.runtime.devices.opencl_library import FoundDevice as OpenCLDeviceFacts
 from weft.runtime.devices.opencl_library import find_devices as opencl_devices
 

@@ -12,15 +12,15 @@ from threading import Lock
 from typing import Any, Final
 
 from weft.runtime.devices.block_pool import BlockPool
+from weft.runtime.devices.cuda_calls import CudaCalls
 from weft.runtime.devices.cuda_kernel import CudaKernel, kernel_in
-from weft.runtime.devices.cuda_library import INSTALL, call, find_devices, handle_from, library
+from weft.runtime.devices.cuda_library import INSTALL, call, check_grid, find_devices, handle_from, library
 from weft.runtime.devices.device import Argument
 from weft.support.errors import DeviceError, ToolchainError
 
-MOST_BLOCKS: Final = (2**31 - 1, 65535, 65535)
-"""Blocks of a grid along x, y and z."""
-
 _NOT_WAITING_FOR_OTHERS: Final = 1
+_THIS_THREAD: Final = 1
+"""A mode of capture."""
 
 
 class CudaDevice:
@@ -28,7 +28,7 @@ class CudaDevice:
 
     A kernel takes a buffer as the address at which it begins. Blocks that are freed are kept for the next call, which asks for
     the same sizes; what is in the stream is done in order, so that a block may be taken again at once. A context is current in
-    each thread by itself, so every method makes it so.
+    each thread by itself, so every method makes it so. Calls of a model use `calls`, which do the same in C.
     """
 
     def __init__(self, binaries: Sequence[bytes], kernels: Sequence[str]) -> None:
@@ -42,6 +42,7 @@ class CudaDevice:
         self.found = devices[0]
         self._lock = Lock()
         self._blocks = BlockPool(_block, _release)
+        self._calls: CudaCalls | None = None
         self._modules: dict[bytes, int] = {}
         self._context = handle_from("cuDevicePrimaryCtxRetain", c_int(self.found.handle))
         self._enter()
@@ -67,6 +68,11 @@ class CudaDevice:
                     hint="compile them for this machine, with target='cuda'",
                 ) from error
         return kernel_in(self._modules[binary], name)
+
+    def calls(self, constants: int) -> CudaCalls:
+        """Returns the functions that calls of a model use."""
+        self._calls = CudaCalls(self._context, self._kernels, constants)
+        return self._calls
 
     def alloc(self, nbytes: int) -> int:
         """Returns a block of memory of at least so many bytes."""
@@ -102,7 +108,7 @@ class CudaDevice:
 
     def launch(self, kernel: int, grid: Sequence[int], arguments: Sequence[Argument]) -> None:
         """Starts a kernel."""
-        _check_grid(grid)
+        check_grid(grid)
         self._enter()
         values = [c_int64(a.at) if a.block is None else c_uint64(_place(a)) for a in arguments]
         places = (c_void_p * max(1, len(values)))(*[addressof(v) for v in values])
@@ -111,17 +117,33 @@ class CudaDevice:
         call("cuLaunchKernel", c_void_p(found.handle), *shape, c_uint(found.shared), stream, places, None)
 
     def seconds(self, work: Callable[[], object]) -> float:
-        """Returns the seconds between two events in the stream, before and after what *work* asks for."""
+        """Returns the seconds that the device takes for the launches that *work* makes: as one graph, none waits for Python."""
         self._enter()
+        graph = self._captured(work)
+        made = handle_from("cuGraphInstantiateWithFlags", c_void_p(graph), c_uint64(0))
+        call("cuGraphUpload", c_void_p(made), c_void_p(self._stream))
         begin = self._event()
-        work()
+        call("cuGraphLaunch", c_void_p(made), c_void_p(self._stream))
         end = self._event()
         call("cuEventSynchronize", c_void_p(end))
         taken = c_float()
         call("cuEventElapsedTime", byref(taken), c_void_p(begin), c_void_p(end))
         for event in (begin, end):
             call("cuEventDestroy_v2", c_void_p(event))
+        call("cuGraphExecDestroy", c_void_p(made))
+        call("cuGraphDestroy", c_void_p(graph))
         return taken.value * 1e-3
+
+    def _captured(self, work: Callable[[], object]) -> int:
+        """Returns the graph of the launches that *work* makes."""
+        graph = c_void_p()
+        call("cuStreamBeginCapture_v2", c_void_p(self._stream), c_int(_THIS_THREAD))
+        try:
+            work()
+        finally:
+            call("cuStreamEndCapture", c_void_p(self._stream), byref(graph))
+        assert graph.value is not None
+        return graph.value
 
     def _event(self) -> int:
         made = handle_from("cuEventCreate", c_uint(0))
@@ -133,6 +155,8 @@ class CudaDevice:
         cuda = library()
         if cuda is None:
             return
+        if self._calls is not None:
+            self._calls.close()
         cuda.cuCtxSetCurrent(c_void_p(self._context))
         cuda.cuStreamSynchronize(c_void_p(self._stream))
         with suppress(DeviceError):
@@ -155,13 +179,3 @@ def _place(a: Argument) -> int:
     """Returns the address of a place in the device's memory."""
     assert a.block is not None
     return a.block + a.at
-
-
-def _check_grid(grid: Sequence[int]) -> None:
-    """Refuses more blocks than CUDA starts at once."""
-    for axis, blocks, most in zip("xyz", grid, MOST_BLOCKS, strict=False):
-        if blocks > most:
-            raise DeviceError(
-                f"a kernel is to run {blocks} blocks along {axis}, but CUDA starts {most} at most",
-                hint="give it less at a time, such as a smaller batch",
-            )

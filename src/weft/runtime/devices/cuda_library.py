@@ -6,6 +6,7 @@ It is opened where it is first asked for. Every installation of the driver bring
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import byref, c_char_p, c_int, c_void_p
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,9 @@ from weft.support.errors import DeviceError
 
 INSTALL: Final = "install NVIDIA's driver; code for CUDA can be compiled without one, and needs a GPU to run"
 LIBRARY: Final = "libcuda.so.1"
+
+MOST_BLOCKS: Final = (2**31 - 1, 65535, 65535)
+"""Blocks of a grid along x, y and z."""
 
 OUT_OF_MEMORY: Final = 2
 WRONG_ARCHITECTURE: Final = 209
@@ -76,16 +80,36 @@ def finds(name: str, *arguments: Any) -> bool:
 
 
 def _check(name: str, status: int) -> None:
+    if status != 0:
+        raise failure(name, status)
+
+
+def failure(name: str, status: int) -> DeviceError:
+    """Returns the error of a function of the library, which failed with a status."""
     if status in _LOST:
-        raise DeviceError(
+        return DeviceError(
             f"the device is lost: {_LOST[status]} ({_name(status)} in {name})",
             hint="start a new process, since this one can't use the device any more; if it happens again, it is a bug in Weft",
         )
-    if status != 0:
-        raise DeviceError(
-            f"{name} of CUDA failed: {_ERRORS.get(status, _name(status))}",
-            hint="give it less at a time, or see whether the device works",
-        )
+    return DeviceError(
+        f"{name} of CUDA failed: {_ERRORS.get(status, _name(status))}",
+        hint="give it less at a time, or see whether the device works",
+    )
+
+
+def check_grid(grid: Sequence[int]) -> None:
+    """Refuses more blocks than CUDA starts at once."""
+    for axis, (blocks, most) in enumerate(zip(grid, MOST_BLOCKS, strict=False)):
+        if blocks > most:
+            raise too_many_blocks(axis, blocks)
+
+
+def too_many_blocks(axis: int, blocks: int) -> DeviceError:
+    """Returns the error of a grid with so many blocks along an axis, more than CUDA starts."""
+    return DeviceError(
+        f"a kernel is to run {blocks} blocks along {'xyz'[axis]}, but CUDA starts {MOST_BLOCKS[axis]} at most",
+        hint="give it less at a time, such as a smaller batch",
+    )
 
 
 def _name(status: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class Argument(NamedTuple):
@@ -11,6 +11,14 @@ class Argument(NamedTuple):
 
     block: int | None
     at: int
+
+
+class Launch(NamedTuple):
+    """A launch as `Device.launch` takes it: the number of a kernel, its grid, and its arguments."""
+
+    kernel: int
+    grid: tuple[int, ...]
+    arguments: tuple[Argument, ...]
 
 
 class Device(Protocol):
@@ -46,3 +54,28 @@ class Device(Protocol):
 
     def close(self) -> None:
         """Gives back all that there is on the device; nothing else is called afterwards."""
+
+
+class Calls(Protocol):
+    """The functions of a device that calls of a model use (`weft_device` in `native/rt/weft_device.h`)."""
+
+    @property
+    def address(self) -> int:
+        """Where the table of the functions is, as long as this object lives."""
+
+    def note(self, launches: list[Launch] | None) -> None:
+        """Has launches that are made from now on added to a list; None: no longer."""
+
+    def take_error(self) -> BaseException | None:
+        """Returns the exception behind a call of this thread that failed, once."""
+
+    def counts(self) -> dict[str, int]:
+        """Returns how often launches were handed to the driver in this way or that; nothing where that is not told."""
+
+
+@runtime_checkable
+class HasCalls(Protocol):
+    """A device whose functions are in C: no Python runs between those of a call."""
+
+    def calls(self, constants: int) -> Calls:
+        """Returns its functions; *constants* is the block that has the model's constants."""
