@@ -42,7 +42,7 @@ class MemoryVectors:
     """A language's words for vectors of 4 or 2 words of 32 bits that are only loaded and stored, at a multiple of their bytes.
 
     `type_name` is the type of a vector, `made` one of its words, and `names` are the names of these. Shorter elements,
-    integers in C, are parts of unsigned words, the first in the lowest bits, and may fill a single one. Longer vectors are several.
+    integers in C, are parts of unsigned words, the first in the lowest bits, and may fill one. Longer vectors are several.
     """
 
     type_name: Callable[[DType], str]
