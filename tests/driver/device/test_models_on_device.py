@@ -201,3 +201,37 @@ def test_values_may_have_the_names_of_functions_and_words(target: str) -> None:
     given = np.arange(5, dtype=np.float32)
     for n, found in enumerate(weft.compile(model, target=target)(given)):
         np.testing.assert_allclose(found, given**0.5 ** (n + 1), rtol=1e-5)
+
+
+def image_network() -> onnx.ModelProto:
+    """Returns padded convolutions of any batch, one of them channel by channel, a padded pool, and maps between them."""
+    rng = np.random.default_rng(0)
+    shapes = {"a": (16, 3, 3, 3), "b": (16, 1, 3, 3), "c": (32, 16, 1, 1)}
+    weights = [
+        helper.make_tensor(n, TensorProto.FLOAT, s, rng.standard_normal(s).ravel() * 0.3) for n, s in shapes.items()
+    ]
+    nodes = [
+        helper.make_node("Conv", ["x", "a"], ["u"], pads=[1] * 4, strides=[2, 2]),
+        helper.make_node("Relu", ["u"], ["v"]),
+        helper.make_node("Conv", ["v", "b"], ["d"], pads=[1] * 4, group=16),
+        helper.make_node("Sigmoid", ["d"], ["e"]),
+        helper.make_node("MaxPool", ["e"], ["p"], kernel_shape=[3, 3], pads=[1] * 4),
+        helper.make_node("Conv", ["p", "c"], ["q"]),
+        helper.make_node("Relu", ["q"], ["y"]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 17, 15])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "images", [x], [y], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@needs_opencl
+def test_convolutions_and_pools_of_threads_are_one_launch_each() -> None:
+    model = image_network()
+    made = build(model, "opencl -device=any", cache=None)
+    assert len([f for f in made.host.functions if find_note(f.notes, Kernel) is not None]) == 4
+    followed = build(model, "opencl -device=any", cache=None, graph_plan=made.graph_plan)
+    assert {k: str(v.flat) for k, v in followed.kernels.items()} == {k: str(v.flat) for k, v in made.kernels.items()}
+    here, there = weft.compile(model), weft.Model(made.package)
+    given = inputs_of(here)
+    np.testing.assert_allclose(there.run(given)[0], here.run(given)[0], rtol=2e-5, atol=2e-5)
