@@ -14,7 +14,8 @@ from weft.cost import AttentionTile, size_of
 from weft.ir import ONE, Cast, Const, Expr, Mul, Var, const, index, substitute
 from weft.loop import Address, Buffer, Call, Load, LoopKind, Stmt, for_, seq
 from weft.schedule.legality.attention_form import Attention
-from weft.schedule.rewriting.attention_loops import AttentionLoops, Threads, moves_last
+from weft.schedule.rewriting.attention_loops import AttentionLoops, Threads
+from weft.schedule.rewriting.loops_of_threads import moves_last
 from weft.support.dtypes import DType, f32
 from weft.targets.instructions import FRAGMENT, FRAGMENT_INSTRUCTIONS
 

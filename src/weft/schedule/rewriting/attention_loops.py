@@ -45,8 +45,18 @@ from weft.ir import (
     simplify,
     substitute,
 )
-from weft.loop import Alloc, Buffer, For, If, Load, LoopKind, Stmt, Thread, for_, loads, seq, store
+from weft.loop import Alloc, Buffer, Load, Stmt, for_, seq, store
 from weft.schedule.legality.attention_form import Attention
+from weft.schedule.rewriting.loops_of_threads import (
+    bound,
+    each,
+    guarded,
+    has_vectors,
+    in_parts,
+    moves_last,
+    value_where,
+    vector_store,
+)
 from weft.support.dtypes import DType, f32
 
 THREADS: Final = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
@@ -124,9 +134,9 @@ class AttentionLoops:
             return store(self.scores, own, Load(self.scores, own) + product)
 
         def terms(d: Expr) -> Stmt:
-            return _each(self.tile.rows, lambda r: _each(self.tile.keys, lambda k: term(d, r, k)))
+            return each(self.tile.rows, lambda r: each(self.tile.keys, lambda k: term(d, r, k)))
 
-        return _in_parts(self.depth, VECTOR_WORDS, terms)
+        return in_parts(self.depth, VECTOR_WORDS, terms)
 
     def weighted(self, t: Threads) -> Stmt:
         """Adds the values of the keys, each times its weight, to a thread's sums."""
@@ -137,9 +147,9 @@ class AttentionLoops:
             return store(self.sums, own, Load(self.sums, own) + product)
 
         def terms(k: Expr) -> Stmt:
-            return _each(self.tile.rows, lambda r: _each(self.own, lambda c: term(k, r, c)))
+            return each(self.tile.rows, lambda r: each(self.own, lambda c: term(k, r, c)))
 
-        return _in_parts(self.tile.width, VECTOR_WORDS, terms)
+        return in_parts(self.tile.width, VECTOR_WORDS, terms)
 
     def fetch_values(self) -> Stmt:
         """Fetches the values of the keys of a step."""
@@ -154,8 +164,8 @@ class AttentionLoops:
         shared = (self.query, self.keys, self.values, self.weights, self.partial)
         for b in (*shared, self.scores, self.largest, self.scale, self.total, self.sums):
             body = Alloc(b, body)
-        body = _bound(self.block, ceil_div(a.extents[a.row], index(tile.height)), body, "blockIdx.x")
-        return _bound(self.batch, self._places[1], body, "blockIdx.y")
+        body = bound(self.block, ceil_div(a.extents[a.row], index(tile.height)), body, "blockIdx.x")
+        return bound(self.batch, self._places[1], body, "blockIdx.y")
 
     @cached_property
     def _places(self) -> tuple[Mapping[Var, Expr], Expr]:
@@ -185,25 +195,27 @@ class AttentionLoops:
 
     def _query(self, r: Expr, d: Expr) -> Expr:
         row = self._of_all_rows(r)
-        return _where(self._has(self.found.row, row, self.tile.height), self._at(self.found.query, row=row, depth=d))
+        return value_where(
+            self._has(self.found.row, row, self.tile.height), self._at(self.found.query, row=row, depth=d)
+        )
 
     def _key_part(self, k: Expr, d: Expr) -> Expr:
         key = self._of_all_keys(k)
-        return _where(self._has(self.found.key, key, self.tile.width), self._at(self.found.keys, key=key, depth=d))
+        return value_where(self._has(self.found.key, key, self.tile.width), self._at(self.found.keys, key=key, depth=d))
 
     def value(self, k: Expr, c: Expr) -> Expr:
         """Returns an element of a value of a step's keys; zero where there is none."""
         a, key = self.found, self._of_all_keys(k)
         inside = all_of([self._has(a.key, key, self.tile.width), self._has(a.column, c, self.tile.x)])
-        return _where(inside, self._at(a.values, key=key, column=c))
+        return value_where(inside, self._at(a.values, key=key, column=c))
 
     def _start(self, t: Threads) -> Stmt:
         def of_row(r: Expr) -> Stmt:
             first = store(self.largest, (*t, r), LOWEST)
-            zeros = _each(self.own, lambda c: store(self.sums, self.register(self.sums, t, r, c), 0.0))
+            zeros = each(self.own, lambda c: store(self.sums, self.register(self.sums, t, r, c), 0.0))
             return seq(first, store(self.total, (*t, r), 0.0), zeros)
 
-        return _each(self.tile.rows, of_row)
+        return each(self.tile.rows, of_row)
 
     def _step(self) -> Sequence[Stmt]:
         a = self.found
@@ -232,10 +244,10 @@ class AttentionLoops:
         def largest(r: Expr) -> Stmt:
             own: list[Expr] = [Load(self.scores, self.register(self.scores, t, r, index(k))) for k in range(tile.keys)]
             most = store(self.partial, (self.row(t, r), t[-1]), reduce(maximum, own))
-            return seq(_each(tile.keys, lambda k: score(r, k)), most)
+            return seq(each(tile.keys, lambda k: score(r, k)), most)
 
-        start = _each(tile.rows, lambda r: _each(tile.keys, lambda k: zero(r, k)))
-        return seq(start, self.product(t), _each(tile.rows, largest))
+        start = each(tile.rows, lambda r: each(tile.keys, lambda k: zero(r, k)))
+        return seq(start, self.product(t), each(tile.rows, largest))
 
     def _exponentials(self, t: Threads) -> Stmt:
         """Computes what scores weigh by the largest of each row so far, by which what was summed before is scaled anew."""
@@ -263,20 +275,20 @@ class AttentionLoops:
 
             return seq(
                 store(self.scale, own, largest),
-                _in_parts(tile.x, VECTOR_WORDS, compared),
+                in_parts(tile.x, VECTOR_WORDS, compared),
                 store(self.scale, own, _exponential(scale - largest)),
                 store(self.total, own, total * scale),
-                _each(self.own, scaled),
-                _each(tile.keys, weight),
+                each(self.own, scaled),
+                each(tile.keys, weight),
             )
 
-        return _each(tile.rows, of_row)
+        return each(tile.rows, of_row)
 
     def _finish(self) -> Sequence[Stmt]:
         """Adds up the parts of each row's sum, and stores the results."""
 
         def part(t: Threads) -> Stmt:
-            return _each(
+            return each(
                 self.tile.rows, lambda r: store(self.partial, (self.row(t, r), t[-1]), Load(self.total, (*t, r)))
             )
 
@@ -297,19 +309,19 @@ class AttentionLoops:
                 values: dict[Var, Expr] = {a.weighted: Load(self.sums, place), a.total: Load(self.total, own)}
                 made = substitute(self._at(a.result, row=at, column=column), values)
                 where = [self._at(i, row=at, column=column) for i in a.indices]
-                return _if(self._has(a.column, column, tile.x), store(a.target, where, made))
+                return guarded(self._has(a.column, column, tile.x), store(a.target, where, made))
 
-            sums = seq(store(self.total, own, 0.0), _in_parts(tile.x, VECTOR_WORDS, add), _each(self.own, one))
-            return _if(self._has(a.row, at, tile.height), sums)
+            sums = seq(store(self.total, own, 0.0), in_parts(tile.x, VECTOR_WORDS, add), each(self.own, one))
+            return guarded(self._has(a.row, at, tile.height), sums)
 
-        return _each(tile.rows, of_row)
+        return each(tile.rows, of_row)
 
     def _threads(self, body: Callable[[Threads], Stmt]) -> Stmt:
         """Returns *body* for each thread of a block."""
         t = tuple([Var(axis[-1]) for axis in THREADS[-len(self.extents) :]])
         made = body(t)
         for v, n, axis in zip(reversed(t), reversed(self.extents), reversed(THREADS), strict=False):
-            made = _bound(v, index(n), made, axis)
+            made = bound(v, index(n), made, axis)
         return made
 
     def fetch(self, to: Buffer, value: Callable[[Expr, Expr], Expr], *, along: bool) -> Stmt:
@@ -319,9 +331,9 @@ class AttentionLoops:
         """
         high, wide = map(size_of, to.shape)
         inner = high if along else wide
-        example = value(Var("r"), Var("c"))
-        is_word = all(x.buffer.dtype.bits == to.dtype.bits == f32.bits for x in loads(example))
-        side = VECTOR_WORDS if is_word and not along and wide % VECTOR_WORDS == 0 else 1
+        column = Var("c")
+        is_vector = not along and wide % VECTOR_WORDS == 0 and to.dtype is f32
+        side = VECTOR_WORDS if is_vector and has_vectors(value(Var("r"), column), column) else 1
         threads, whole = self.tile.threads, high * wide // side
 
         def body(t: Threads) -> Stmt:
@@ -334,41 +346,12 @@ class AttentionLoops:
                 outer, last = place // index(inner // side), place % index(inner // side)
                 lane = Var("lane")
                 at = (last, outer) if along else (outer, last * index(side) + lane if side > 1 else last)
-                fetched: Stmt = store(to, at, value(*at))
-                if side > 1:
-                    fetched = for_(lane, side, fetched, LoopKind.VECTORIZED)
-                return fetched if whole % threads == 0 else _if(place < index(whole), fetched)
+                fetched = vector_store(to, at, value(*at), lane) if side > 1 else store(to, at, value(*at))
+                return fetched if whole % threads == 0 else guarded(place < index(whole), fetched)
 
-            return _in_parts(-(-whole // threads), MOST_FETCHES, one)
+            return in_parts(-(-whole // threads), MOST_FETCHES, one)
 
         return self._threads(body)
-
-
-def _bound(v: Var, extent: Expr, body: Stmt, axis: str) -> Stmt:
-    return For(v, ZERO, extent, LoopKind.BOUND, body, (Thread(axis),))
-
-
-def _if(cond: Expr, body: Stmt) -> Stmt:
-    return body if cond is TRUE else If(cond, body, None)
-
-
-def _where(cond: Expr, value: Expr) -> Expr:
-    return value if cond is TRUE else select(cond, value, 0.0)
-
-
-def _each(count: int, body: Callable[[Expr], Stmt]) -> Stmt:
-    """Returns *body* for each of so many numbers, written out: they number registers."""
-    if count == 1:
-        return body(ZERO)
-    v = Var("i")
-    return for_(v, count, body(v), LoopKind.UNROLLED)
-
-
-def _in_parts(count: int, most: int, body: Callable[[Expr], Stmt]) -> Stmt:
-    """Returns a loop over *count* numbers, of which *most* at a time are written out, or as many as divide them."""
-    side = max(n for n in range(1, most + 1) if count % n == 0)
-    v = Var("k")
-    return for_(v, count // side, _each(side, lambda i: body(v * index(side) + i)))
 
 
 def _exponential(e: Expr) -> Expr:
@@ -377,8 +360,3 @@ def _exponential(e: Expr) -> Expr:
     What its exponent is rounded by is less than such a number's last place of weights that matter.
     """
     return apply("exp2", e * LOG2_E)
-
-
-def moves_last(e: Expr, v: Var) -> bool:
-    """Tells whether *v*, not the other index, moves along neighbours in the memory that *e* reads."""
-    return any(x.indices and x.indices[-1] is v for x in loads(e))

@@ -1,0 +1,60 @@
+"""Statements of kernels that are written as loops over threads: registers numbered by constants, vectors, guards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from weft.cost import VECTOR_WORDS
+from weft.ir import TRUE, ZERO, Expr, Select, Var, free_vars, index, post_order, select, substitute
+from weft.loop import Buffer, For, If, Load, LoopKind, Stmt, Thread, for_, loads, store
+from weft.support.dtypes import f32
+
+
+def has_vectors(e: Expr, v: Var) -> bool:
+    """Tells whether *e* is words side by side along *v*, each of several under a condition that is the same for them."""
+    if isinstance(e, Select) and v not in free_vars(e.cond):
+        return has_vectors(e.then, v) and has_vectors(e.other, v)
+    return not any(isinstance(n, Select) or (isinstance(n, Load) and n.dtype.bits != f32.bits) for n in post_order(e))
+
+
+def vector_store(to: Buffer, at: tuple[Expr, Expr], e: Expr, lane: Var) -> Stmt:
+    """Stores a vector; conditions are of statements, as not all machines read vectors under one."""
+    if isinstance(e, Select):
+        return If(e.cond, vector_store(to, at, e.then, lane), vector_store(to, at, e.other, lane))
+    own = Var("lane")
+    return for_(own, VECTOR_WORDS, substitute(store(to, at, e), {lane: own}), LoopKind.VECTORIZED)
+
+
+def bound(v: Var, extent: Expr, body: Stmt, axis: str) -> Stmt:
+    """Returns *body* for each block or thread along *axis*."""
+    return For(v, ZERO, extent, LoopKind.BOUND, body, (Thread(axis),))
+
+
+def guarded(cond: Expr, body: Stmt) -> Stmt:
+    """Returns *body* under a condition, if it is one."""
+    return body if cond is TRUE else If(cond, body, None)
+
+
+def value_where(cond: Expr, value: Expr) -> Expr:
+    """Returns *value* where a condition holds, else zero."""
+    return value if cond is TRUE else select(cond, value, 0.0)
+
+
+def each(count: int, body: Callable[[Expr], Stmt]) -> Stmt:
+    """Returns *body* for each of so many numbers, written out: they number registers."""
+    if count == 1:
+        return body(ZERO)
+    v = Var("i")
+    return for_(v, count, body(v), LoopKind.UNROLLED)
+
+
+def in_parts(count: int, most: int, body: Callable[[Expr], Stmt]) -> Stmt:
+    """Returns a loop over *count* numbers, of which *most* at a time are written out, or as many as divide them."""
+    side = max(n for n in range(1, most + 1) if count % n == 0)
+    v = Var("k")
+    return for_(v, count // side, each(side, lambda i: body(v * index(side) + i)))
+
+
+def moves_last(e: Expr, v: Var) -> bool:
+    """Tells whether *v*, not the other index, moves along neighbours in the memory that *e* reads."""
+    return any(x.indices and x.indices[-1] is v for x in loads(e))
