@@ -109,8 +109,9 @@ static int32_t device_launch(void *state, int32_t callee, const int64_t grid[6],
 }
 
 static weft_device device_of(fake_device *state) {
-  weft_device used = {state, device_alloc, device_free, device_copy, device_launch, NULL, NULL, device_wait, device_end};
-  weft_device made = {state, device_alloc, device_free, device_copy, NULL, NULL, device_begin, NULL, NULL};
+  weft_device used = {state, device_alloc, device_free, device_copy, device_launch, NULL, NULL, device_wait, device_end,
+                      NULL, NULL};
+  weft_device made = {state, device_alloc, device_free, device_copy, NULL, NULL, device_begin, NULL, NULL, NULL, NULL};
   state->table = used;
   return made;
 }
