@@ -11,12 +11,12 @@ from tests.runtime.conftest import NATIVE, RT, STRICT_C, tool
 from weft.native import PARTS
 
 CAPS: Final = {
-    "rt": 1393,
+    "rt": 1397,
     "state": 340,
     "load": 500,
     "hostops": 910,
-    "launch": 700,
-    "cuda": 820,
+    "launch": 880,
+    "cuda": 840,
     "system": 450,
     "measure": 150,
     "py": 1430,

@@ -276,3 +276,26 @@ def test_checks_of_indices_come_last(driver: FakeDriver) -> None:
         with pytest.raises(RuntimeFailure, match=rf"index {wrong} is outside of -20 to 19"):
             pair.there.run([np.array([3, wrong, 0, 1])])
         pair.check(ids)
+
+
+def test_launches_are_skipped_in_the_same_state_alone(driver: FakeDriver) -> None:
+    """The host program goes on behind launches that it has made before; not with other sizes, memory or contexts."""
+    pair = Pair(chain("n"))
+    for rows in (3, 3, 3, 3, 5, 3, 5, 5, 3, 3, 3, 4, 4, 4, 4, 3, 3):
+        pair.check(rows_of(rows, rows))
+    fixed = Pair(chain())
+    outputs = [fixed.there.run([rows_of(seed)])[0] for seed in range(6)]  # each in memory of its own
+    for seed, made in enumerate(outputs):
+        np.testing.assert_allclose(made, fixed.here.run([rows_of(seed)])[0], rtol=2e-5, atol=2e-5)
+
+
+def test_launches_are_noted_when_they_would_be_skipped(driver: FakeDriver, pair: Pair) -> None:
+    noted = []
+    device = pair.there.device
+    assert device is not None
+    for seed in range(5):
+        with device.noting() as launches:
+            pair.check(rows_of(seed))
+        noted.append(list(launches))
+        pair.check(rows_of(seed + 10))
+    assert all(n == noted[0] for n in noted)

@@ -40,5 +40,6 @@ int main(int argc, char **argv) {
   weft_model_free(model);
   weft_launch_close(&launch);
   (void)fclose(file);
+  device_forget(&state);
   return 0;
 }

@@ -37,6 +37,7 @@ typedef struct segment {
 typedef struct graph {
   segment segment;
   void *exec;
+  int64_t number; /* from 1 on, of all that a call has captured */
   int32_t is_refused; /* the driver captures something in it not */
 } graph;
 
@@ -62,6 +63,7 @@ typedef struct call {
   pool pool;
   segment segment; /* what is not handed over yet */
   graph *graphs[MOST_GRAPHS]; /* the last used first */
+  int64_t captured; /* graphs, ever */
   int32_t graph_count, delivery_count, is_behind;
   delivery deliveries[MOST_DELIVERIES];
   staging staging;
@@ -102,6 +104,8 @@ void weft_cuda_end_staging(call *c);
 int32_t weft_cuda_add_launch(call *c, int32_t kernel, const int64_t grid[6], const weft_argument *arguments, int32_t count);
 int32_t weft_cuda_add_move(call *c, uint64_t to, uint64_t from, int64_t bytes);
 int32_t weft_cuda_submit(call *c);
+int32_t weft_cuda_submit_known(call *c, int64_t *known);
+int weft_cuda_again(call *c, int64_t known, int32_t *status); /* 0: no such graph is there any more */
 void weft_cuda_forget_graphs(call *c);
 
 /* The place in the device's memory that an argument tells. */

@@ -58,6 +58,14 @@ static int32_t call_launch(void *state, int32_t kernel, const int64_t grid[6], c
 
 static int32_t call_wait(void *state) { return weft_cuda_wait((call *)state); }
 
+static int32_t call_submit(void *state, int64_t *known) { return weft_cuda_submit_known((call *)state, known); }
+
+/* Launches that are noted are to be told one by one; those that wait to be handed over come first. */
+static int call_again(void *state, int64_t known, int32_t *status) {
+  call *c = (call *)state;
+  return c->device->note == NULL && c->segment.commands == 0 && weft_cuda_again(c, known, status);
+}
+
 static int32_t call_end(void *state) {
   call *c = (call *)state;
   int32_t status = weft_cuda_submit(c), waited = weft_cuda_wait(c);
@@ -74,7 +82,8 @@ static call *made(weft_cuda *device) {
   if (c == NULL) return NULL;
   *c = empty;
   c->device = device;
-  c->table = (weft_device){c, call_alloc, call_free, call_copy, call_launch, &device->constants, NULL, call_wait, call_end};
+  c->table = (weft_device){c, call_alloc, call_free, call_copy, call_launch, &device->constants, NULL, call_wait, call_end,
+                          call_submit, call_again};
   if (ASK(device, cuStreamCreate, &c->stream, NOT_WAITING_FOR_OTHERS) == WEFT_OK) return c;
   weft_free(c);
   return NULL;
@@ -138,7 +147,8 @@ weft_cuda *weft_cuda_open(const weft_cuda_driver *driver, void *context, const w
   for (int32_t i = 0; i < count; i++) device->kernels[i] = kernels[i];
   device->constants = (block){constants, 0, 1};
   device->table =
-      (weft_device){device, device_alloc, device_free, device_copy, NULL, &device->constants, device_begin, NULL, NULL};
+      (weft_device){device, device_alloc, device_free, device_copy, NULL, &device->constants, device_begin, NULL, NULL,
+                    NULL, NULL};
   return device;
 }
 

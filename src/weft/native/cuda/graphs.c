@@ -88,11 +88,11 @@ static void capture(call *c, graph *g) {
   if (made != NULL) (void)driver->cuGraphDestroy(made);
   if (status != 0) g->exec = NULL;
   g->is_refused = status != 0;
-  if (status == 0) {
-    weft_lock();
-    c->device->counts.captured++;
-    weft_unlock();
-  }
+  if (status != 0) return;
+  g->number = ++c->captured;
+  weft_lock();
+  c->device->counts.captured++;
+  weft_unlock();
 }
 
 static void forget(call *c, graph *g) {
@@ -149,22 +149,48 @@ static void remember(call *c) {
   if (write_words(kept, c->segment.length) != NULL) memcpy(kept->words, c->segment.words, 8 * (size_t)c->segment.length);
 }
 
-int32_t weft_cuda_submit(call *c) {
-  const char *function = "cuGraphLaunch";
-  graph *g = NULL;
+/* Counts what was handed over, and tells whether that was right. */
+static int32_t handed_over(call *c, int is_graph, const char *function, int32_t status) {
+  c->is_behind = 1;
+  c->segment.length = c->segment.commands = 0;
+  weft_lock();
+  if (is_graph) c->device->counts.replayed++;
+  else c->device->counts.plain++;
+  weft_unlock();
+  return weft_cuda_checked(function, status);
+}
+
+static int32_t replay(call *c, const graph *g) {
+  return handed_over(c, 1, "cuGraphLaunch", c->device->driver.cuGraphLaunch(g->exec, c->stream));
+}
+
+int32_t weft_cuda_submit_known(call *c, int64_t *known) {
+  const char *function = NULL;
   int32_t status;
+  graph *g = NULL;
+  *known = 0;
   if (c->segment.commands == 0) return WEFT_OK;
   if (c->segment.commands >= FEWEST_COMMANDS) {
     g = find(c);
     if (g == NULL) remember(c);
     else if (g->exec == NULL && !g->is_refused) capture(c, g);
   }
-  c->is_behind = 1;
-  status = g != NULL && g->exec != NULL ? c->device->driver.cuGraphLaunch(g->exec, c->stream) : issue(c, &function);
-  weft_lock();
-  if (g != NULL && g->exec != NULL) c->device->counts.replayed++;
-  else c->device->counts.plain++;
-  weft_unlock();
-  c->segment.length = c->segment.commands = 0;
-  return weft_cuda_checked(function, status);
+  if (g != NULL && g->exec != NULL) return *known = g->number, replay(c, g);
+  status = issue(c, &function);
+  return handed_over(c, 0, function, status);
+}
+
+int32_t weft_cuda_submit(call *c) {
+  int64_t known;
+  return weft_cuda_submit_known(c, &known);
+}
+
+int weft_cuda_again(call *c, int64_t known, int32_t *status) {
+  for (int32_t i = 0; i < c->graph_count; i++) {
+    if (c->graphs[i]->exec == NULL || c->graphs[i]->number != known) continue;
+    move_to_front(c, i);
+    *status = replay(c, c->graphs[0]);
+    return 1;
+  }
+  return 0;
 }

@@ -3,29 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "internal.h"
-#include "launch.h"
-
-typedef struct slot { /* a buffer; one that is not bound has no bytes */
-  uint8_t *base;
-  int64_t at, bytes;
-  int32_t space, is_constant, is_taken;
-} slot;
-
-typedef struct machine {
-  const weft_launch *program;
-  weft_ctx *ctx;
-  const weft_tensor *in;
-  weft_tensor *out;
-  const uint8_t *at;
-  int64_t *top; /* of the stack: the next free place */
-  int64_t *locals, turns;
-  slot *slots;
-  uint32_t *taken; /* slots whose memory is to be given back, in the order in which it was taken */
-  const weft_device **devices; /* as this call uses them; NULL: it has not yet */
-  int32_t taken_count, argument_count, is_plan, is_behind; /* something is to be copied to the host that may not be there yet */
-  weft_argument arguments[WEFT_MOST_ARGUMENTS];
-} machine;
+#include "machine.h"
 
 /* A device as this call uses it; NULL where there is no memory for that. */
 static const weft_device *device_of(machine *m, int32_t space) {
@@ -214,6 +192,7 @@ static int32_t copy(machine *m, const slot *to, const slot *from, int64_t to_at,
     weft_argument a = {to->base, to->at + to_at, to->space, 'b'}, b = {from->base, from->at + from_at, from->space, 'b'};
     if (d == NULL) return WEFT_NO_MEMORY;
     m->is_behind |= to->space == 0 && d->wait != NULL;
+    m->is_met &= to->space > 0 && from->space > 0; /* launches begin anew behind a copy of the host's */
     return d->copy(d->state, a, b, bytes);
   }
   int32_t status = wait(m, 0);
@@ -319,6 +298,7 @@ static int32_t run(machine *m) {
   for (int32_t status = WEFT_OK; ;) {
     const uint8_t *start = m->at;
     uint8_t op = *m->at++;
+    if (m->recording != NULL && (status = weft_memo_watch(m, op, start)) != WEFT_OK) return status;
     if (op >= WEFT_OP_ADD && op <= WEFT_OP_NE) {
       m->top--;
       m->top[-1] = combined(op, m->top[-1], m->top[0]);
@@ -352,6 +332,7 @@ static int32_t run(machine *m) {
     case WEFT_OP_CONTEXT: *m->top++ = next_number(m) == 0 ? m->ctx->threads : m->ctx->arena_bytes; break;
     case WEFT_OP_FAIL: return fail(m);
     default:
+      if (op == WEFT_OP_LAUNCH && !m->is_met && weft_memo_skip(m, start, &status)) break;
       m->top -= weft_launch_takes(op);
       status = access(m, op, m->top);
       m->top += op == WEFT_OP_LOAD;
@@ -378,7 +359,8 @@ static int32_t enter(weft_ctx *ctx, int32_t is_plan, const weft_tensor *in, weft
   m.slots = (slot *)(void *)(frame + values * 8);
   m.devices = (const weft_device **)(void *)(frame + values * 8 + slots);
   m.taken = (uint32_t *)(void *)(frame + values * 8 + slots + devices);
-  m.taken_count = m.argument_count = m.is_behind = 0;
+  m.taken_count = m.argument_count = m.is_behind = m.is_met = 0;
+  m.recording = NULL;
   status = run(&m);
   if (m.taken_count > 0) (void)wait(&m, 0);
   while (m.taken_count > 0) give_back(&m);

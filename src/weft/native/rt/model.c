@@ -63,6 +63,7 @@ void weft_model_free(weft_model *model) {
     model->idle = ctx->next;
     weft_ctx_free_arena(ctx);
     weft_ctx_free_kept(ctx);
+    if (ctx->memo != NULL) weft_free(ctx->memo);
 #ifndef WEFT_FREESTANDING
     weft_strings_free(ctx);
 #endif

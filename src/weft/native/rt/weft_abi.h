@@ -66,6 +66,7 @@ struct weft_ctx {
   int32_t flush, spin;                                     /* as the model says */
   weft_state *state;                                       /* of the calls to come; NULL for none */
   weft_strings *strings;                                   /* NULL until there are some */
+  void *memo;                                              /* of launch/, one block; NULL for none */
 };
 
 /* Prepares a context that belongs to no model, to call a bare kernel with. */

@@ -14,7 +14,8 @@ typedef struct weft_argument { /* letter b: a place in a buffer of a space; v: a
 /* A memory space, and the modules that work in it; calls return a weft_status. Blocks that `alloc` returns are handles that only the
  * device looks into. A copy may be to or from the host's memory, space 0, or another device's. `constants` is the block that has the
  * model's constants in this memory. Where there is `begin`, a call uses the device that it returns, from its thread alone, until `end`
- * (NULL: no memory), and `launch` is that one's. Where there is `wait`, copies to the host are there after it, and after `end`. */
+ * (NULL: no memory), and `launch` is that one's. Where there is `wait`, copies to the host are there after it, and after `end`. `submit`
+ * tells a number by which all launches since the last copy can be made `again` (0: none), which returns whether it did. */
 typedef struct weft_device {
   void *state;
   void *(*alloc)(void *state, int64_t bytes);
@@ -23,7 +24,8 @@ typedef struct weft_device {
   int32_t (*launch)(void *state, int32_t callee, const int64_t grid[6], const weft_argument *arguments, int32_t count);
   void *constants;
   const struct weft_device *(*begin)(void *state);
-  int32_t (*wait)(void *state), (*end)(void *state);
+  int32_t (*wait)(void *state), (*end)(void *state), (*submit)(void *state, int64_t *known);
+  int (*again)(void *state, int64_t known, int32_t *status);
 } weft_device;
 
 #endif

@@ -35,6 +35,8 @@ class _Table(Structure):
         ("begin", c_void_p),
         ("wait", c_void_p),
         ("end", c_void_p),
+        ("submit", c_void_p),
+        ("again", c_void_p),
     )
 
 
