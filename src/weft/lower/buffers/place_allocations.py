@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weft.ir import ONE, ZERO, Bounds, Expr, Var, extremes, free_vars, prove, reads_memory, substitute
+from weft.ir import ONE, ZERO, Bounds, Expr, Lt, Var, extremes, free_vars, prove, reads_memory, substitute
 from weft.loop import Alloc, Block, Buffer, For, Function, Program, Seq, Stmt, While, meet, seq, without_moot_notes
 from weft.lower.analysis.buffer_accesses import (
     Place,
@@ -103,10 +103,29 @@ def _covers(buffer: Buffer, w: Use, r: Use) -> bool:
     around = meet(w.place, r.place)
     if is_conditional(around, w.place):
         return False
-    if w.guard:
-        return _is_same(w, r, around)
-    ranges = zip(relaxed(w, around), relaxed(r, around), buffer.shape, strict=True)
+    if w.guard and _is_same(w, r, around):
+        return True
+    if any(_limited(c) not in [first for first, last in w.box if first is last] for c in w.guard):
+        return False
+    ranges = zip(_clipped(w, around), _clipped(r, around), buffer.shape, strict=True)
     return all(_includes(a, b, size) for a, b, size in ranges)
+
+
+def _limited(condition: Expr) -> Expr | None:
+    """Returns what a condition sets a limit to."""
+    return condition.a if isinstance(condition, Lt) else None
+
+
+def _clipped(use: Use, around: Place) -> list[End | None]:
+    """Returns the ranges that *use* accesses inside *around*, up to the limits that its guard sets to single indices."""
+    limits = {c.a: c.b - ONE for c in use.guard if isinstance(c, Lt)}
+    found: list[End | None] = []
+    for (first, last), end in zip(use.box, relaxed(use, around), strict=True):
+        limit = limits.get(first) if first is last else None
+        if end is not None and limit is not None and prove(limit <= end[1], end[2]):
+            end = (end[0], limit, end[2])
+        found.append(end)
+    return found
 
 
 def _is_same(w: Use, r: Use, around: Place) -> bool:

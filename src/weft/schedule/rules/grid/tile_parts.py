@@ -50,7 +50,7 @@ def fetch_together(s: Schedule, copy: BlockRef, around: int, tile: SharedTile, *
     Where threads do not share them evenly, each row has threads of its own: divisions would hide which are in bounds.
     """
     loops = list(s.loops(copy))[around:]
-    if across and len(loops) == 2 and _has_near_steps(*[s.extent(f) or 1 for f in loops], tile):
+    if across and len(loops) == 2 and _has_near_steps(s.extent(loops[0]) or 1, s.extent(loops[1]) or 1, tile):
         high, low = s.split(loops[1], [None, NEAR_STEPS])
         loops = [high, loops[0], low]
         s.reorder(loops)
