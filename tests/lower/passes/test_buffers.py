@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from tests.lower.running import before_and_after
 
+from weft.loop import parse_program
 from weft.lower.buffers.compact_buffers import compact_buffers
 from weft.lower.buffers.flatten_buffers import flatten_buffers
 from weft.lower.buffers.hoist_allocations import hoist_allocations
@@ -66,6 +68,35 @@ def main(A: f32[8], C: f32[8]):
     for k in range(0, 8):
         C[k] = T[k]
 """
+
+
+GUARDED = """
+def main(A: f32[4, 32], C: f32[4, 32]):
+    B = alloc("global", f32[32])
+    for i in range(0, 4):
+        for a in range(0, 3):
+            for b in range(0, 8):
+                with block("B", vi=spatial(4, i), vb=spatial(24, a * 8 + b), where=(a * 8 + b < WRITTEN)):
+                    reads(A[vi, vb])
+                    writes(B[vb])
+                    B[vb] = A[vi, vb] * 2.0
+        for c in range(0, 6):
+            for d in range(0, 4):
+                with block("C", wi=spatial(4, i), wc=spatial(24, c * 4 + d), where=(c * 4 + d < READ)):
+                    reads(B[wc])
+                    writes(C[wi, wc])
+                    C[wi, wc] = B[wc]
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "moves"), [("21", "21", True), ("21", "19", True), ("21", "22", False), ("21 - i", "21", False)]
+)
+def test_an_allocation_moves_where_reads_end_with_the_writes(written: str, read: str, *, moves: bool) -> None:
+    text = GUARDED.replace("WRITTEN", written).replace("READ", read)
+    lines = str(place_allocations(parse_program(text))).splitlines()
+    alloc, loop = [next(n for n, line in enumerate(lines) if word in line) for word in ("alloc", "for i")]
+    assert (alloc > loop) == moves
 
 
 def test_allocations_that_overlap_are_nested(golden: Golden) -> None:

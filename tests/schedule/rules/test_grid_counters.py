@@ -30,7 +30,7 @@ def counted(of: Case, tile: SharedTile | None = None) -> Counters:
 
 def check_product(n: int, tile: SharedTile) -> None:
     found = counted(matmul(n, n, n), tile)
-    high, wide = tile.y * tile.rows, tile.x * tile.columns
+    high, wide = tile.high, tile.wide
     blocks = n // high * (n // wide)
     assert found.of_buffer["A"] == blocks * high * n // FLOATS  # each block fetches its rows and its columns once
     assert found.of_buffer["B"] == blocks * wide * n // FLOATS
@@ -45,12 +45,34 @@ TILES = (
     SharedTile(4, 16, 4, 2, 32),
     SharedTile(16, 8, 2, 4, 16, unroll=True),
     SharedTile(16, 16, 2, 2, 16),
+    SharedTile(8, 8, 8, 8, 8, unroll=True, lanes=4, run=4),
+    SharedTile(8, 4, 8, 8, 16, unroll=True, lanes=4, across=2, run=4),
 )
 
 
 @pytest.mark.parametrize("tile", TILES, ids=str)
 def test_a_product_reaches_the_optimum_of_its_tile(tile: SharedTile) -> None:
     check_product(64, tile)
+
+
+SHARING = (
+    SharedTile(8, 8, 4, 4, 16, lanes=4, run=4, parts=2),
+    SharedTile(8, 8, 4, 4, 8, lanes=4, run=4, groups=4),
+    SharedTile(8, 8, 2, 2, 16, lanes=4, groups=2),
+    SharedTile(8, 8, 4, 4, 16, lanes=4, run=4, parts=2, groups=2),
+)
+
+
+@pytest.mark.parametrize("tile", SHARING, ids=str)
+def test_terms_that_are_shared_are_fetched_once_and_meet_no_bank_twice(tile: SharedTile) -> None:
+    n, terms = 32, 128
+    found = counted(matmul(n, n, terms), tile)
+    blocks = n // tile.high * (n // tile.wide)
+    assert found.of_buffer["A"] == blocks * tile.high * terms // FLOATS
+    assert found.of_buffer["B"] == blocks * tile.wide * terms // FLOATS
+    assert (found.conflicts, found.ways) == (0, 1)
+    fetches = 2 * blocks * terms // tile.steps
+    assert found.barriers == fetches + (tile.groups > 1) * blocks * tile.parts
 
 
 @pytest.mark.slow

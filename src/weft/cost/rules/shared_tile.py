@@ -246,8 +246,10 @@ def _is_of_size(tile: SharedTile, product: TiledProduct, grid: Grid) -> bool:
 def _sharing(tile: SharedTile, product: TiledProduct, grid: Grid) -> Iterator[SharedTile]:
     """Yields a tile's variants whose terms are shared by blocks, or by groups of threads, where it has few threads."""
     busy = _blocks(tile, product) * tile.threads
+    is_even = product.rows % tile.high == 0 or (tile.rows == tile.run and product.rows % tile.run == 0)
+    most = max(groups for _, groups in SHARING) if tile.across == 1 and is_even else 1
     for parts, groups in SHARING:
-        fits = product.depth % (parts * groups * tile.depth) == 0 and (groups == 1 or tile.across == 1)
+        fits = product.depth % (parts * groups * tile.depth) == 0 and groups <= most
         if fits and busy * parts * groups <= BUSY_THREADS * grid.multiprocessors:
             yield replace(tile, parts=parts, groups=groups)
 

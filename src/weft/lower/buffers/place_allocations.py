@@ -103,23 +103,29 @@ def _covers(buffer: Buffer, w: Use, r: Use) -> bool:
     around = meet(w.place, r.place)
     if is_conditional(around, w.place):
         return False
-    if not all(_keeps_inside(c, w, buffer) for c in w.guard):
-        return _is_same(w, r, around)
-    sizes = [_size_read(r, *ends, size) for ends, size in zip(r.box, buffer.shape, strict=True)]
-    ranges = zip(relaxed(w, around), relaxed(r, around), sizes, strict=True)
+    if w.guard and _is_same(w, r, around):
+        return True
+    if any(_limited(c) not in [first for first, last in w.box if first is last] for c in w.guard):
+        return False
+    ranges = zip(_clipped(w, around), _clipped(r, around), buffer.shape, strict=True)
     return all(_includes(a, b, size) for a, b, size in ranges)
 
 
-def _size_read(r: Use, first: Expr, last: Expr, size: Expr) -> Expr:
-    """Returns how many elements of a dimension of *size* are read at most, by a condition of *r* on its index."""
-    bounds = [c.b for c in r.guard if isinstance(c, Lt) and c.a is first is last]
-    return bounds[0] if bounds else size
+def _limited(condition: Expr) -> Expr | None:
+    """Returns what a condition sets a limit to."""
+    return condition.a if isinstance(condition, Lt) else None
 
 
-def _keeps_inside(condition: Expr, w: Use, buffer: Buffer) -> bool:
-    """Tells whether a condition of *w* only keeps it inside of the buffer, beyond which nothing is read either."""
-    ends = zip(w.box, buffer.shape, strict=True)
-    return any(first is last and condition is (first < size) for (first, last), size in ends)
+def _clipped(use: Use, around: Place) -> list[End | None]:
+    """Returns the ranges that *use* accesses inside *around*, up to the limits that its guard sets to single indices."""
+    limits = {c.a: c.b - ONE for c in use.guard if isinstance(c, Lt)}
+    found: list[End | None] = []
+    for (first, last), end in zip(use.box, relaxed(use, around), strict=True):
+        limit = limits.get(first) if first is last else None
+        if end is not None and limit is not None and prove(limit <= end[1], end[2]):
+            end = (end[0], limit, end[2])
+        found.append(end)
+    return found
 
 
 def _is_same(w: Use, r: Use, around: Place) -> bool:
