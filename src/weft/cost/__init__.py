@@ -75,7 +75,7 @@ from weft.cost.rules.sketch import (
     inner_order_plans, may_unroll, may_write, outer_order_plans, pad_input_plans, padded_parts, reduce_order_plans,
     reduce_tile_plans, register_tile_plans, remainder_versions, tiles_held,
 )
-from weft.cost.rules.row_threads import NO_ROWS, RowGroup, RowThreads, row_thread_plans
+from weft.cost.rules.row_threads import FEW_AT_ONCE, NO_ROWS, RowGroup, RowThreads, row_thread_plans
 from weft.cost.rules.shared_tile import (
     BANKS, LONG_ENOUGH, NO_TILE, WORD, PartExtent, SharedTile, TiledProduct, shared_tile_plans,
 )
@@ -97,10 +97,10 @@ __all__ = [
     "Accept", "Accumulators", "Address", "Answering", "BANKS", "Borders", "CONDITION_ROUNDS", "CacheTile", "Candidate",
     "Candidates", "Case", "Choose", "Choosing", "CodeBudget", "Convolution", "CostSource", "D", "DIRECT", "Decision",
     "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "ENTRY_CYCLES", "ESTIMATED", "FALLBACK_SIZE",
-    "FEWEST_TILES", "FOLDED_TIMES_CONSTANTS", "FloatConvolution", "FloatProduct", "Following", "Form", "FragmentTile",
-    "FusePanels", "GAIN", "Gemv", "GridOperand", "GroupedOperands", "ImageProblem", "Inline", "InnerOrder", "KBlocks",
-    "LARGEST_COMPARED_CONSTANT", "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH", "LARGEST_GROUP", "LARGEST_ON_STACK",
-    "LARGEST_POWER", "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES", "LEAST_STREAMED", "LONGEST_PRIME",
+    "FEWEST_TILES", "FEW_AT_ONCE", "FOLDED_TIMES_CONSTANTS", "FloatConvolution", "FloatProduct", "Following", "Form",
+    "FragmentTile", "FusePanels", "GAIN", "Gemv", "GridOperand", "GroupedOperands", "ImageProblem", "Inline", "InnerOrder",
+    "KBlocks", "LARGEST_COMPARED_CONSTANT", "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH", "LARGEST_GROUP",
+    "LARGEST_ON_STACK", "LARGEST_POWER", "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES", "LEAST_STREAMED", "LONGEST_PRIME",
     "LONGEST_WINDOW_STRIDE", "LONG_BORDER", "LONG_ENOUGH", "LOOP_CYCLES", "Layer", "Layout", "LoopNest", "MANY_INDICES",
     "MIXED_GAIN", "MOST_LOOP_VECTORS", "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_STREAMS", "MOST_UNROLLED_CHOICES",
     "MOST_UNROLLED_STEPS", "MOST_UNSWITCHED", "MOST_WINDOW_TAPS", "MatrixTile", "MatrixTileProblem", "MergeAxes",

@@ -55,7 +55,7 @@ BLOCK_OF_ROWS: Final = 128
 """The threads of a block that short rows fill together."""
 
 FEW_AT_ONCE: Final = 16
-"""Partial results that are combined in one step."""
+"""Partial results that one thread combines alone: so many loads, which do not wait for one another, take as long as a step."""
 
 
 MOST_LANES: Final = 8
@@ -178,14 +178,6 @@ def _combining(threads: int) -> float:
 def _rate(row: RowGroup, lanes: int) -> float:
     """Returns the elements that memory moves in a cycle."""
     return MEMORY_WORDS * (max(1.0, WORD_BITS / row.bits) if lanes > 1 else SCALAR_PART)
-
-
-def _combining(threads: int) -> float:
-    """Returns the cycles of a reduction over the partial results of the threads of a row."""
-    if threads <= FEW_AT_ONCE:
-        return WAIT_CYCLES + 2.0 * threads
-    last = 1 << (threads.bit_length() - 1) // 2
-    return 2.0 * WAIT_CYCLES + 2.0 * (threads // last + last)
 
 
 def _apart_cycles(row: RowGroup) -> float:
