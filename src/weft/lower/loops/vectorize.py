@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weft.cost import UNROLLED_VECTORS, WORD
+from weft.cost import UNROLLED_VECTORS
 from weft.ir import (
     DIVIDES,
     INDEX,
@@ -114,17 +114,10 @@ def _has_vectors(body: Stmt) -> bool:
 
 
 def _has_lane_conditions(body: Stmt) -> bool:
-    """Tells whether lanes are compared by their places, or access memory under conditions of their own, or take words apart."""
+    """Tells whether lanes are compared by their places, or access memory under conditions of their own."""
     if any(s.mask is not None for s in stores(body)):
         return True
-    return any(
-        _is_of_places(n) or _takes_words_apart(n) for s in statements(body) for e in own_exprs(s) for n in post_order(e)
-    )
-
-
-def _takes_words_apart(n: Node) -> bool:
-    """Tells whether *n* reads several elements that are parts of words, which are statements of a lane where words are read."""
-    return isinstance(n, Load) and n.dtype.lanes > 1 and n.dtype.bits < WORD
+    return any(_is_of_places(n) for s in statements(body) for e in own_exprs(s) for n in post_order(e))
 
 
 def _is_of_places(n: Node) -> bool:
