@@ -80,7 +80,7 @@ from weft.cost.rules.sketch import (
     inner_order_plans, may_unroll, may_write, outer_order_plans, pad_input_plans, padded_parts, reduce_order_plans,
     reduce_tile_plans, register_tile_plans, remainder_versions, tiles_held,
 )
-from weft.cost.rules.row_threads import NO_ROWS, RowGroup, RowThreads, row_thread_plans
+from weft.cost.rules.row_threads import FEW_AT_ONCE, NO_ROWS, RowGroup, RowThreads, row_thread_plans
 from weft.cost.rules.shared_tile import (
     BANKS, LONG_ENOUGH, NEAR_STEPS, NO_TILE, UNROLLED_FETCHES, WORD, PartExtent, SharedTile, TiledProduct, shared_tile_plans,
 )
@@ -99,29 +99,29 @@ from weft.cost.graph.winograd import (
 )
 
 __all__ = [
-    "Accept", "Accumulators", "Address", "Answering", "AttentionSizes", "AttentionTile", "BANKS", "BlockReduction", "Borders",
+    "Accept", "Accumulators", "Address", "Answering", "AttentionSizes", "AttentionTile", "BANKS", "Borders",
     "CONDITION_ROUNDS", "CacheTile", "Candidate", "Candidates", "Case", "Choose", "Choosing", "CodeBudget", "Convolution",
     "CostSource", "D", "DIRECT", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "ENTRY_CYCLES",
-    "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FOLDED_TIMES_CONSTANTS", "FloatConvolution", "FloatProduct", "Following",
-    "Form", "FragmentTile", "FusePanels", "GAIN", "Gemv", "GridOperand", "GroupedOperands", "ImageProblem", "ImplicitProduct",
-    "Inline", "InnerOrder", "JoinAttention", "KBlocks", "LARGEST_COMPARED_CONSTANT", "LARGEST_CONDITION_TABLE",
-    "LARGEST_FOLDED_GROWTH", "LARGEST_GROUP", "LARGEST_ON_STACK", "LARGEST_POWER", "LARGEST_SAMPLED_DIMENSION",
-    "LEAST_FOLDED_BYTES", "LEAST_STREAMED", "LONGEST_PRIME", "LONGEST_WINDOW_STRIDE", "LONG_BORDER", "LONG_ENOUGH",
-    "LOOP_CYCLES", "Layer", "Layout", "LoopNest", "MANY_INDICES", "MIXED_GAIN", "MOST_FETCHES", "MOST_LOOP_VECTORS",
-    "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_STREAMS", "MOST_UNROLLED_CHOICES", "MOST_UNROLLED_STEPS",
-    "MOST_UNSWITCHED", "MOST_WINDOW_TAPS", "MatrixTile", "MatrixTileProblem", "MergeAxes", "NARROW_BLOCK", "NEAR_STEPS",
-    "NO_ROWS", "NO_TILE", "NarrowFactors", "NarrowWeight", "ORDER_BEAMS", "ORDER_STEPS", "OnePass", "OpenSize", "Order",
-    "OrderProblem", "OuterOrder", "PACKED_AT_ONCE", "PANEL_VECTORS", "PLACEMENT_EXCHANGES", "PLACEMENT_IMPROVEMENTS",
-    "PLACEMENT_PAIRS", "PROGRAM", "PadInput", "Panel", "Parallel", "PartExtent", "Plan", "Planner", "Prefetch",
-    "PrefetchSteps", "Probe", "Question", "RANGE_DEPTH", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
+    "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FEW_AT_ONCE", "FOLDED_TIMES_CONSTANTS", "FloatConvolution", "FloatProduct",
+    "Following", "Form", "FragmentTile", "FusePanels", "GAIN", "Gemv", "GridOperand", "GroupedOperands", "ImageProblem",
+    "ImplicitProduct", "Inline", "InnerOrder", "JoinAttention", "KBlocks", "LARGEST_COMPARED_CONSTANT",
+    "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH", "LARGEST_GROUP", "LARGEST_ON_STACK", "LARGEST_POWER",
+    "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES", "LEAST_STREAMED", "LONGEST_PRIME", "LONGEST_WINDOW_STRIDE",
+    "LONG_BORDER", "LONG_ENOUGH", "LOOP_CYCLES", "Layer", "Layout", "LoopNest", "MANY_INDICES", "MIXED_GAIN", "MOST_FETCHES",
+    "MOST_LOOP_VECTORS", "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_STREAMS", "MOST_UNROLLED_CHOICES",
+    "MOST_UNROLLED_STEPS", "MOST_UNSWITCHED", "MOST_WINDOW_TAPS", "MatrixTile", "MatrixTileProblem", "MergeAxes",
+    "NARROW_BLOCK", "NEAR_STEPS", "NO_ROWS", "NO_TILE", "NarrowFactors", "NarrowWeight", "ORDER_BEAMS", "ORDER_STEPS",
+    "OnePass", "OpenSize", "Order", "OrderProblem", "OuterOrder", "PACKED_AT_ONCE", "PANEL_VECTORS", "PLACEMENT_EXCHANGES",
+    "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM", "PadInput", "Panel", "Parallel", "PartExtent", "Plan", "Planner",
+    "Prefetch", "PrefetchSteps", "Probe", "Question", "RANGE_DEPTH", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
     "RightOperand", "RoundedFactors", "RowBlock", "RowGroup", "RowThreads", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE",
     "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHORT_TRANSFORM", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED",
     "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "SharePatches", "SharedTile", "SketchProblem", "SkipPadding",
     "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "ThreadBlock", "Tile", "TileProblem",
     "TiledProduct", "Tiling", "TransposedPhases", "UNROLLED_FETCHES", "UNROLLED_VECTORS", "VECTOR_WORDS", "Versions",
     "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowTile", "Winograd", "WriteOut", "accumulator_plans",
-    "addressed", "attention_tile_plans", "block_reduction_plans", "blocked_cycles", "border_plans", "by_cost", "bytes_of",
-    "bytes_touched", "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at", "depth_plans", "depthwise_cycles",
+    "addressed", "attention_tile_plans", "blocked_cycles", "border_plans", "by_cost", "bytes_of", "bytes_touched",
+    "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at", "depth_plans", "depthwise_cycles",
     "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements", "enough_tasks",
     "fma_cycles", "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "grid_operand_plans",
     "group_blocks", "grouped_cycles", "grouped_plans", "guess_of", "implicit_product_plans", "inline_plans",

@@ -13,9 +13,13 @@ from tests.schedule.programs import matmul
 from tests.support.devices import needs_webgpu
 from tests.support.grid.one_block import one_block
 
+from weft import te
 from weft.codegen import Module, SourceCode, backend_of, compile_program, link
+from weft.ir import apply
 from weft.lower import lower
 from weft.runtime.devices import Argument, open_device
+from weft.schedule import schedule_program
+from weft.support.dtypes import f32
 from weft.support.errors import InputError, LoweringError, ToolchainError
 from weft.targets.grid_machines import WEBGPU
 
@@ -96,3 +100,11 @@ def test_numbers_of_two_words() -> None:
     device.close()
     for name, found in zip(WIDE, out.reshape(len(WIDE), 96), strict=True):
         np.testing.assert_array_equal(found, WIDE[name](a, b), err_msg=name)
+
+
+def test_a_choice_between_vectors_that_are_read() -> None:
+    """Exponentials choose between values of what they read: both are read, which no device minds."""
+    x = te.placeholder((1024, 1024), f32, "X")
+    y = te.compute((1024, 1024), lambda i, j: apply("exp", x[i, j]), "Y")
+    scheduled = schedule_program(te.to_program([x], [y]), WEBGPU).program
+    assert "array<vec4<f32>>" in backend_of(WEBGPU).listing(lower(scheduled, WEBGPU), WEBGPU)

@@ -87,6 +87,21 @@ def test_products_by_warps(driver: FakeDriver, dtype: int, transposed: bool) -> 
     np.testing.assert_allclose(found, expected, rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.parametrize("dtype", [onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16])
+def test_vectors_of_sixteen_bits(driver: FakeDriver, dtype: int) -> None:
+    """Eight elements are loaded and stored at once, in a softmax of one kernel and in what is computed element by element."""
+    nodes = [helper.make_node("Mul", ["x", "x"], ["s"]), helper.make_node("Softmax", ["s"], ["y"], axis=-1)]
+    x, s, y = (helper.make_tensor_value_info(n, dtype, (8, 512)) for n in "xsy")
+    graph = helper.make_graph(nodes, "rows", [x], [s, y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    here, there = weft.compile(model), weft.compile(model, target="cuda", cache=False)
+    made = build(model, "cuda", cache=None)
+    assert [k.flat.count("@function(kernel=1)") for k in made.kernels.values()] == [1, 1]
+    given = inputs_of(here)
+    for expected, found in zip(here.run(given), there.run(given), strict=True):
+        np.testing.assert_allclose(found.astype(np.float32), expected.astype(np.float32), rtol=1e-2, atol=1e-3)
+
+
 def test_products_rounded_to_bf16(driver: FakeDriver) -> None:
     model = mlp(batch=64, widths=(256, 128, 64))
     made = build(model, "cuda", CompileOptions(precision="bf16"), cache=None)

@@ -55,7 +55,7 @@ BLOCK_OF_ROWS: Final = 128
 """The threads of a block that short rows fill together."""
 
 FEW_AT_ONCE: Final = 16
-"""Partial results that are combined in one step."""
+"""Partial results that one thread combines alone: so many loads, which do not wait for one another, take as long as a step."""
 
 
 MOST_LANES: Final = 8

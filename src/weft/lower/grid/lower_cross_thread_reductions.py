@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
+from weft.cost import FEW_AT_ONCE
 from weft.ir import TRUE, ZERO, Const, Expr, Node, Var, free_vars, index, map_nodes, substitute
 from weft.loop import (
     Alloc,
@@ -49,9 +49,6 @@ from weft.lower.analysis.barrier_intervals import thread_extents
 from weft.lower.analysis.grid_shape import THREADS, axis_of, is_over_blocks
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, map_functions
 from weft.targets import Sight, Target, sight_of
-
-MOST_AT_ONCE: Final = 16
-"""Partial results that one thread combines alone: so many loads, which do not wait for one another, take as long as a step."""
 
 
 def lower_cross_thread_reductions(program: Program, target: Target) -> Program:
@@ -160,9 +157,7 @@ class _Lower(StmtRewriter):
     def _tree(self, c: _Combination, axis: str) -> Stmt:
         """Returns the steps, each by fewer threads than the one before, and then the combination of what is left."""
         scope = self._scope(axis, c.count)
-        # neighbouring threads that are in different rows meet no bank twice, if these are of an odd length
-        length = c.count if axis == THREADS[-1] else c.count | 1
-        rows = {b: Buffer(f"{b.name}_row", (length,), b.dtype, scope) for b in c.parts}
+        rows = {b: Buffer(f"{b.name}_row", (c.count,), b.dtype, scope) for b in c.parts}
         t = Var("t")
         made, left = [_phase(axis, t, c.count, c.first(rows, t))], c.count
         for threads in _halves(c.count) if scope == "warp" else _wide_steps(c):
@@ -190,7 +185,7 @@ def _halves(count: int) -> Iterator[int]:
 
 def _wide_steps(c: _Combination) -> list[int]:
     """Returns how many values each step leaves, where all threads wait for one another between steps."""
-    steps = [1 << (c.count.bit_length() - 1) // 2] if c.count > MOST_AT_ONCE else []
+    steps = [1 << (c.count.bit_length() - 1) // 2] if c.count > FEW_AT_ONCE else []
     is_own = all(sight_of(b.scope) is Sight.THREAD for b in c.parts)
     return steps if is_own or c.count == 1 else [*steps, 1]
 

@@ -13,9 +13,9 @@ the same memory: barriers are inserted after this pass.
 
 from __future__ import annotations
 
-from weft.ir import Expr, Node, free_vars, map_nodes
+from weft.ir import ONE, Const, Expr, Node, free_vars, index, map_nodes
 from weft.loop import Address, Alloc, Buffer, For, Load, Program, Stmt, Store, View
-from weft.lower.analysis.grid_shape import axis_of, is_over_blocks
+from weft.lower.analysis.grid_shape import THREADS, axis_of, is_over_blocks
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, map_functions
 from weft.support.errors import LoweringError
 from weft.targets import Sight, Target, sight_of
@@ -102,16 +102,32 @@ def _allocated(buffers: list[Buffer], body: Stmt) -> Stmt:
 
 
 def _with_rows(b: Buffer, rows: list[For]) -> Buffer:
-    """Returns a buffer with a copy of *b* for each iteration of the loops."""
+    """Returns a buffer with a copy of *b* for each iteration of the loops.
+
+    Where neighbouring threads have rows of their own in shared memory, these are an odd number of elements apart: they begin in
+    different banks.
+    """
     if not rows:
         return b
     strides = None if b.strides is None else list(b.strides)
+    if sight_of(b.scope) is Sight.BLOCK and axis_of(rows[-1]) == THREADS[-1] and b.rank == 1 and strides is None:
+        return _an_odd_number_apart(b, rows)
     if strides is not None:
         step = strides[0] * b.shape[0]
         for f in reversed(rows):
             strides.insert(0, step)
             step = step * f.extent
     return Buffer(b.name, (*[f.extent for f in rows], *b.shape), b.dtype, b.scope, strides)
+
+
+def _an_odd_number_apart(b: Buffer, rows: list[For]) -> Buffer:
+    size = b.shape[0]
+    step: Expr = index(int(size.value) | 1) if isinstance(size, Const) else size
+    strides: list[Expr] = [ONE]
+    for f in reversed(rows):
+        strides.insert(0, step)
+        step = step * f.extent
+    return Buffer(b.name, (*[f.extent for f in rows], size), b.dtype, b.scope, strides)
 
 
 def _redirected(body: Stmt, old: Buffer, new: Buffer, row: tuple[Expr, ...]) -> Stmt:

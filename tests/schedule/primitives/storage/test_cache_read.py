@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import pytest
 from tests.schedule.compiling import check_compiled
-from tests.schedule.programs import CASES, argmax, conv2d, matmul, symbolic_matmul, symbolic_rows, two_outputs
+from tests.schedule.programs import CASES, argmax, conv2d, matmul, rows, symbolic_matmul, symbolic_rows, two_outputs
 from tests.schedule.refusing import refused
 from tests.schedule.running import check, refusal, transition
 
 from weft.schedule import BlockRef, Schedule
+from weft.support.errors import ScheduleError
 
 
 def copied(name: str, block: str, buffer: str) -> Schedule:
@@ -43,6 +44,24 @@ def test_an_intermediate_result_is_copied_after_it_is_made() -> None:
 def test_a_result_with_other_readers_leaves_them_as_they_are() -> None:
     s = copied("two_outputs", "B", "A")
     assert "A[vi_2, vj_2] - 3.0" in str(s)
+
+
+def test_several_blocks_of_a_nest_read_one_copy() -> None:
+    case = rows()
+    s = Schedule(case.program)
+    i, _ = s.loops(s.block("out"))
+    for name in ("total", "apart", "most"):
+        s.compute_at(s.block(name), i)
+    copy = s.cache_read(s.block("most"), "X", "local", [s.block("apart")])
+    s.compute_at(copy, i)
+    check(case, s.program)
+    assert str(s).count("X[") == 2  # the copy's own region and statement
+
+
+def test_another_reader_is_in_the_nest() -> None:
+    s = Schedule(rows().program)
+    with pytest.raises(ScheduleError, match="apart is not in the nest that the copy is made for"):
+        s.cache_read(s.block("most"), "X", "local", [s.block("apart")])
 
 
 def test_all_reads_of_a_block_are_of_the_copy() -> None:

@@ -16,33 +16,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import gcd
 
 from weft.cost import (
     Planner,
-    RowGroup,
     RowThreads,
-    bytes_of,
-    elements,
     row_thread_plans,
     size_of,
 )
-from weft.ir import ONE, Const, free_vars
-from weft.loop import Axis, Block, Buffer, Load, Store, loads
+from weft.ir import free_vars
+from weft.loop import Buffer
 from weft.schedule.cursors.state import BlockRef, LoopRef
-from weft.schedule.cursors.tree import alloc_of, block_path, blocks_in, loops_on
+from weft.schedule.cursors.tree import block_path, blocks_in, loops_on
 from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import (
     block_of,
-    ignores_or_follows,
     inputs_of,
     is_reduction,
     reads_along,
-    reduce_axes,
-    spatial_axes,
 )
+from weft.schedule.rules.grid.row_group import RowsOf, group_facts, kept_results, read_again, rows_of
 from weft.schedule.rules.grid.thread_reduction import epilogue_of
-from weft.schedule.rules.row_loops import shared_rows
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
@@ -64,35 +57,11 @@ def is_free(s: Schedule, ref: BlockRef) -> bool:
     return all(f.kind == "range" and len(blocks_in(f)) == 1 for f in loops)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The blocks of a group, and how many leading axes of each are the rows."""
-
-    blocks: tuple[Block, ...]
-    depth: int
-
-    def own_axes(self, block: Block) -> list[Axis]:
-        """Returns the axes along the row: those that a block reduces, or computes elements along."""
-        axes = reduce_axes(block) or spatial_axes(block)[self.depth :]
-        return [a for a in axes if a.extent is not ONE]
-
-    def is_own_element(self, block: Block, x: Load | Store) -> bool:
-        """Tells whether an access is of the element that the place in the row tells, the same for all blocks."""
-        rows = [a for a in spatial_axes(block)[: self.depth] if a.extent is not ONE]
-        single = {a.var for a in block.axes if a.extent is ONE}
-        moving = [i for i in x.indices if not isinstance(i, Const) and i not in single]
-        return moving == [a.var for a in (*rows, *self.own_axes(block))]
-
-    def extents(self, block: Block) -> list[object]:
-        """Returns the extents of a block's axes along the row."""
-        return [a.extent for a in self.own_axes(block)]
-
-
 def _schedule_group(s: Schedule, refs: Sequence[BlockRef], p: Planner) -> bool:
-    rows = _rows_of(s, refs)
+    rows = rows_of(s, refs)
     if rows is None:
         return False
-    group, program = _facts(s, rows), s.program
+    group, program = group_facts(s, rows), s.program
 
     def is_legal(choice: RowThreads) -> bool:
         return choice.threads == 0 or _can_share(s, refs, rows, choice)
@@ -103,97 +72,7 @@ def _schedule_group(s: Schedule, refs: Sequence[BlockRef], p: Planner) -> bool:
     return s.program is not program
 
 
-def _rows_of(s: Schedule, refs: Sequence[BlockRef]) -> _Rows | None:
-    """Returns the rows of a group; None where a reduction has several results in a row, or only one of its own axes."""
-    blocks = tuple([block_of(s, r) for r in refs])
-    rows = _Rows(blocks, shared_rows(blocks))
-    if any(elements(spatial_axes(b)[rows.depth :]) > 1 for b in blocks if is_reduction(b)):
-        return None
-    return rows if all(rows.own_axes(b) for b in blocks if is_reduction(b)) else None
-
-
-def _facts(s: Schedule, rows: _Rows) -> RowGroup:
-    blocks = rows.blocks
-    own = [rows.own_axes(b) for b in blocks]
-    last = gcd(*[int(a[-1].extent.value) if isinstance(a[-1].extent, Const) else 1 for a in own if a])
-    held = [*_kept(s, rows), *_read_again(rows)]
-    return RowGroup(
-        rows=elements(spatial_axes(blocks[-1])[: rows.depth]),
-        width=max(elements(a) for a in own),
-        reductions=sum(map(is_reduction, blocks)),
-        blocks=len(blocks),
-        passes=sum(map(bool, own)),
-        bits=_vector_bits(rows),
-        last=last,
-        is_fixed=all(isinstance(a.extent, Const) for axes in own for a in axes),
-        is_held=bool(held),
-        side_by_side=_lie_side_by_side(rows),
-    )
-
-
-def _vector_bits(rows: _Rows) -> int:
-    """Returns the bits of the narrowest element that is accessed in order along the row; 0 where any is not."""
-    found: list[int] = []
-    for b in rows.blocks:
-        own = rows.own_axes(b)
-        if not own:
-            continue
-        touched: list[Load | Store] = [*loads(b.body), *([b.body] if isinstance(b.body, Store) else [])]
-        if not isinstance(b.body, Store) or not all(ignores_or_follows(x, own[-1].var) for x in touched):
-            return 0
-        found += [x.buffer.dtype.bits for x in touched if reads_along(x, own[-1].var)]
-    return min(found, default=0)
-
-
-def _lie_side_by_side(rows: _Rows) -> bool:
-    """Tells whether most of what reductions read lies side by side along the row."""
-    along = across = 0
-    for b in filter(is_reduction, rows.blocks):
-        summed = {a.var for a in reduce_axes(b)}
-        for x in inputs_of(b):
-            moving = set(free_vars(x.indices[-1])) if x.indices else set()
-            along += bytes_of(x.buffer) if moving and moving <= summed else 0
-            across += bytes_of(x.buffer) if moving - summed else 0
-    return along >= across
-
-
-def _kept(s: Schedule, rows: _Rows) -> list[Buffer]:
-    """Returns the intermediate results of which each thread reads what it has written itself."""
-    return [
-        w.buffer
-        for b in rows.blocks[:-1]
-        for w in b.writes
-        if not is_reduction(b)
-        and rows.own_axes(b)
-        and alloc_of(s.function.body, w.buffer) is not None
-        and isinstance(b.body, Store)
-        and rows.is_own_element(b, b.body)
-        and all(_reads_own(rows, b, user, w.buffer) for user in rows.blocks)
-    ]
-
-
-def _reads_own(rows: _Rows, like: Block, user: Block, buffer: Buffer) -> bool:
-    """Tells whether a block reads of *buffer* only the element of its place in the row, if any, as *like* has it."""
-    read = [x for x in inputs_of(user) if x.buffer is buffer]
-    return not read or (rows.extents(user) == rows.extents(like) and all(rows.is_own_element(user, x) for x in read))
-
-
-def _read_again(rows: _Rows) -> dict[Buffer, list[Block]]:
-    """Returns the inputs of a group that several of its blocks read the element of their place of, and which do."""
-    made = {w.buffer for b in rows.blocks for w in b.writes}
-    found: dict[Buffer, list[Block]] = {}
-    for b in rows.blocks:
-        for buffer in dict.fromkeys(x.buffer for x in inputs_of(b) if x.buffer not in made):
-            if rows.own_axes(b) and _reads_own(rows, b, b, buffer):
-                found.setdefault(buffer, []).append(b)
-    return {
-        buffer: users
-        for buffer, users in found.items()
-        if len(users) > 1 and all(rows.extents(u) == rows.extents(users[0]) for u in users)
-    }
-
-
-def _can_share(s: Schedule, refs: Sequence[BlockRef], rows: _Rows, choice: RowThreads) -> bool:
+def _can_share(s: Schedule, refs: Sequence[BlockRef], rows: RowsOf, choice: RowThreads) -> bool:
     """Tells whether a choice is legal: partial results may not be combined in any order, or a block may have to stay apart."""
     try:
         with proving():
@@ -203,8 +82,8 @@ def _can_share(s: Schedule, refs: Sequence[BlockRef], rows: _Rows, choice: RowTh
     return True
 
 
-def _share(s: Schedule, refs: Sequence[BlockRef], rows: _Rows, choice: RowThreads) -> None:
-    kept, again = (_kept(s, rows), _read_again(rows)) if choice.held else ([], {})
+def _share(s: Schedule, refs: Sequence[BlockRef], rows: RowsOf, choice: RowThreads) -> None:
+    kept, again = (kept_results(s, rows), read_again(rows)) if choice.held else ([], {})
     work = _place(s, refs, rows.depth, choice)
     copies = [work.copied(buffer, [BlockRef(b.name) for b in users]) for buffer, users in again.items()]
     for ref in (*refs, *work.added):

@@ -8,7 +8,8 @@
 Where the threads of a block end inside of a loop, it may be beyond proof that each element has one thread: then blocks
 have the threads of whole loops, or of whole parts of them, and fewer than asked for.
 
-Where rows of words are read and written in order, and are whole vectors, a thread computes several elements side by side:
+Where rows of words, or of halves of words, are read and written in order, and are whole vectors, a thread computes several
+elements side by side:
 
     for v in vectorized(0, 4): i, j = ((b * 256 + t) * 4 + v) // 96, ((b * 256 + t) * 4 + v) % 96; Y[i, j] = f(X[i, j])
 
@@ -23,7 +24,7 @@ from typing import TypeAlias
 
 from weft.cost import WORD
 from weft.ir import TRUE, And, Or, Select, post_order, reads_memory
-from weft.loop import AxisKind, Load, Store, loads
+from weft.loop import AxisKind, Block, Load, Store, loads
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import block_path, loops_on
 from weft.schedule.legality.trust import proving
@@ -38,7 +39,7 @@ _Bind: TypeAlias = Callable[[Schedule, BlockRef, list[LoopRef], list[LoopRef], i
 def bind_elements(s: Schedule, ref: BlockRef, threads: int, lanes: int = 1) -> LoopRef | None:
     """Binds the loops over the results of *ref* to blocks of so many *threads*; returns the loop over threads.
 
-    A thread computes *lanes* elements where they lie side by side.
+    A thread computes *lanes* elements where they lie side by side, or twice as many where some are of half a word.
 
     None where *ref* is in a grid already, or has no loops that may be bound.
     """
@@ -48,8 +49,9 @@ def bind_elements(s: Schedule, ref: BlockRef, threads: int, lanes: int = 1) -> L
     spatial = loops_of(s, ref, loops, AxisKind.SPATIAL)
     if not spatial:
         return None
-    in_vectors = lanes > 1 and _has_vectors(s, ref, loops, lanes)
-    binds: list[_Bind] = [partial(_bind_vectors, lanes=lanes)] if in_vectors else []
+    wide = lanes * WORD // _narrowest(block_of(s, ref)) if lanes > 1 else 1
+    in_vectors = wide > 1 and _has_vectors(s, ref, loops, wide)
+    binds: list[_Bind] = [partial(_bind_vectors, lanes=wide)] if in_vectors else []
     for bind in (*binds, _bind, _bind_whole_loops):
         try:
             with proving():
@@ -97,8 +99,14 @@ def _has_vectors(s: Schedule, ref: BlockRef, loops: list[LoopRef], lanes: int) -
     touched: list[Load | Store] = [block.body, *loads(block.body)]
     conditions = [n for n in post_order(block.body.value) if isinstance(n, And | Or | Select)]
     return not any(map(reads_memory, conditions)) and all(
-        n.buffer.dtype.bits == WORD and ignores_or_follows(n, var) for n in touched
+        n.buffer.dtype.bits in (WORD, WORD // 2) and ignores_or_follows(n, var) for n in touched
     )
+
+
+def _narrowest(block: Block) -> int:
+    """Returns the bits of the shortest elements that a block accesses, of those that vectors have."""
+    touched: list[Load | Store] = [*loads(block.body), *([block.body] if isinstance(block.body, Store) else [])]
+    return min([max(WORD // 2, min(WORD, x.buffer.dtype.bits)) for x in touched], default=WORD)
 
 
 def _bind_whole_loops(
