@@ -220,6 +220,10 @@ LOWER: Final = (
         "a third place that there is no memory for", "schedule/primitives/storage/double_buffer",
     ),
     _lower(
+        "grid/pipeline_copies", "(index(ahead - 1), *", "(index(ahead), *",
+        "threads wait for one group of copies less", "schedule/primitives/storage/fetch_ahead",
+    ),
+    _lower(
         "buffers/flatten_buffers", "size = size + (s - ONE) * stride", "size = size + (s - ONE - ONE) * stride",
         "memory with strides is too short", "schedule/primitives/storage/storage_align", "passes/buffers",
     ),

@@ -107,6 +107,11 @@ def test_instructions_compute_what_the_manual_says(
     assert f"cuFuncSetAttribute 8 {shared}" in driver.calls()
 
 
+def test_columns_that_are_no_power_of_two() -> None:
+    flat = lowered(product(64, 192, 128, transposed=True), FragmentTile(4, 1, 24, 4, 1, 4, 2))
+    assert ", 192, 0, 1024)" in str(form_warpgroups(flat, SM_90))
+
+
 @needs_nvrtc
 @pytest.mark.parametrize("transposed", [False, True], ids=["rows of columns", "rows of terms"])
 def test_machine_code(*, transposed: bool) -> None:
