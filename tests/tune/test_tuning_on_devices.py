@@ -33,7 +33,8 @@ from weft.tune.tune_model import tune
 
 TARGETS = [pytest.param("opencl -device=any", marks=needs_opencl), pytest.param("webgpu", marks=needs_webgpu)]
 TILE = (
-    "*: ThreadBlock(threads=64, lanes=1)\nC: SharedTile(y=8, x=8, rows=2, columns=2, depth=8, unroll=True, lanes=1)\n"
+    "*: ThreadBlock(threads=64, lanes=1)\n"
+    "C: SharedTile(y=8, x=8, rows=2, columns=2, depth=8, unroll=True, lanes=1, across=1, run=1, parts=1, groups=1)\n"
 )
 SHORT = Limits(seconds=0.005, most=4)
 
@@ -77,7 +78,7 @@ def test_the_space_has_tiles_steps_and_loops_that_are_written_out() -> None:
     tiles = [d for k in space.knobs for d in k.domain if isinstance(d, SharedTile)]
     assert {t.depth for t in tiles} == {0, 8, 16, 32}
     assert {t.unroll for t in tiles} == {False, True}
-    assert {(t.y, t.x) for t in tiles} > {(1, 1), (8, 8), (16, 16)}
+    assert {(t.y, t.x) for t in tiles} > {(8, 8), (16, 8), (4, 16)}
     points = space.sample(np.random.default_rng(0), 8)
     assert len(space.features(points)) == len(points)
 
