@@ -95,7 +95,11 @@ def test_others_stay(shape: tuple[int, ...], kernel: tuple[int, ...], attributes
     assert "conv2d_implicit" not in ops(apply_pass(convolution(shape, kernel, **attributes), chosen))
 
 
-@pytest.mark.parametrize("target", [cpu("avx2"), OPENCL.having(vector_bits=256, scopes=OPENCL.scopes[:1])], ids=str)
+@pytest.mark.parametrize(
+    "target",
+    [cpu("avx2"), OPENCL.having(vector_bits=256, scopes=OPENCL.scopes[:1])],
+    ids=["processor", "device of cores"],
+)
 def test_cores_with_vectors_compute_as_before(target: Target) -> None:
     graph = convolution((1, 16, 14, 14), (3, 3), pads=(1, 1, 1, 1))
     assert not target.has_threads
