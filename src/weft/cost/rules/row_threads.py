@@ -90,7 +90,7 @@ class RowGroup:
     `bits` are those of the narrowest element that is accessed along the row, 0 where it has no vectors, and elements lie side by
     side by multiples of *last*. Where sizes are
     symbolic, `is_fixed` does not hold, and no row is kept. The terms of a reduction lie `side_by_side`, or those of neighbouring
-    rows do. `is_held` tells whether anything along the row is used twice.
+    rows do. `is_held` tells whether anything along the row is used twice, `is_alone` that no other row shares its block.
     """
 
     rows: int
@@ -103,6 +103,7 @@ class RowGroup:
     is_fixed: bool = True
     is_held: bool = True
     side_by_side: bool = True
+    is_alone: bool = False
 
 
 def row_thread_plans(row: RowGroup, target: Target) -> Iterator[Candidate[RowThreads]]:
@@ -122,7 +123,7 @@ def row_thread_plans(row: RowGroup, target: Target) -> Iterator[Candidate[RowThr
         for threads in _threads(row.width // lanes, grid.block):
             each = -(-row.width // (threads * lanes)) * lanes
             held = row.is_fixed and row.is_held and each <= MOST_HELD and each * threads == row.width
-            rows = _rows(row.rows, threads, grid.block)
+            rows = 1 if row.is_alone else _rows(row.rows, threads, grid.block)
             choice = RowThreads(threads, rows, lanes, held)
             yield Candidate(
                 choice, _cycles(row, grid, choice, each, -(-threads * rows // grid.warp) * grid.warp / rows)

@@ -25,6 +25,7 @@ from weft.lower.grid.narrow_indices import narrow_indices
 from weft.lower.grid.pipeline_copies import pipeline_copies
 from weft.lower.grid.share_buffers import share_buffers
 from weft.lower.grid.split_host_device import split_host_device
+from weft.lower.grid.unguard_register_sums import unguard_register_sums
 from weft.lower.loops.hoist_invariants import hoist_invariants
 from weft.lower.loops.vectorize import vectorize
 from weft.lower.manager import ProgramPass
@@ -63,6 +64,8 @@ GRID_PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("split_host_device", split_host_device),
     # grid sizes decide guards; no loop is cut
     Pass("simplify_program", alone(simplify_program)),
+    # conditions on single elements are still those of the tile
+    Pass("unguard_register_sums", alone(unguard_register_sums), optional=True),
     # of flat buffers; what a thread accesses side by side
     Pass("vectorize", vectorize),
     # sums of ramps become ramps

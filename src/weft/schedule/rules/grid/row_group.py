@@ -78,7 +78,13 @@ def group_facts(s: Schedule, rows: RowsOf) -> RowGroup:
         is_fixed=all(isinstance(a.extent, Const) for axes in own for a in axes),
         is_held=bool(held),
         side_by_side=_lie_side_by_side(rows),
+        is_alone=_are_open(spatial_axes(blocks[-1])[: rows.depth]),
     )
+
+
+def _are_open(axes: Sequence[Axis]) -> bool:
+    """Tells whether rows of several axes are as many as a call tells: which axis ends in a block is beyond proof."""
+    return len([a for a in axes if a.extent is not ONE]) > 1 and not all(isinstance(a.extent, Const) for a in axes)
 
 
 def _vector_bits(rows: RowsOf) -> int:
