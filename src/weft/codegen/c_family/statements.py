@@ -10,7 +10,7 @@ from weft.codegen.c_family.dialect import StatementWriter
 from weft.codegen.c_family.expressions import lanes
 from weft.codegen.c_family.narrow_counters import declare_counter, is_narrow_loop, narrow_form
 from weft.codegen.c_family.writer import Writer
-from weft.ir import INDEX, Const, mentions, post_order
+from weft.ir import INDEX, Const, Eq, mentions, post_order
 from weft.loop import Buffer, Eval, For, If, Let, Load, LoopKind, Seq, Stmt, Store, View, While
 
 MOST_UNROLLED: Final = 64
@@ -93,7 +93,9 @@ def _is_unrolled(s: For) -> bool:
 def _if(f: Writer, s: If) -> None:
     with f.scope():
         cond = f.scalar(s.cond)
-    with f.suite(f"if ({cond})"):
+    # compilers warn of a comparison in two pairs of parentheses, since an assignment is written so on purpose
+    has_own = isinstance(s.cond, Eq) and cond.startswith("(")
+    with f.suite(f"if {cond}" if has_own else f"if ({cond})"):
         write(f, s.then)
     if s.other is not None:
         with f.suite("else"):

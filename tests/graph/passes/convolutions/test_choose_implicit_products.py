@@ -26,7 +26,7 @@ WINDOWS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "stride": ((2, 8, 13, 12), (3, 3), {"strides": (2, 2), "pads": (1, 1, 1, 1)}),
     "padding of one side": ((1, 8, 9, 9), (2, 3), {"pads": (1, 0, 0, 2)}),
     "dilation": ((1, 8, 12, 12), (3, 3), {"dilations": (2, 3)}),
-    "one tap at a stride": ((1, 8, 12, 12), (1, 1), {"strides": (2, 2)}),
+    "one tap at a stride": ((1, 32, 12, 12), (1, 1), {"strides": (2, 2)}),
     "sequence": ((2, 8, 40), (3,), {"strides": (1,), "pads": (1, 1), "dilations": (1,)}),
     "volume": ((1, 8, 5, 6, 7), (3, 1, 2), {"strides": (1, 2, 1), "pads": (1, 0, 0, 1, 0, 1), "dilations": (1, 1, 1)}),
 }
@@ -88,8 +88,8 @@ def test_a_map_that_reads_along_a_row_does_not_follow() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "kernel", "attributes"),
-    [((1, 8, 9, 9), (3, 3), {"group": 8, "made": 8}), ((4, 8, 1, 1), (1, 1), {}), ((1, 8, 9, 9), (3, 3), {"made": 1})],
-    ids=["channels alone", "one place", "one channel"],
+    [((1, 8, 9, 9), (3, 3), {"group": 8, "made": 8}), ((4, 8, 1, 1), (1, 1), {})],
+    ids=["channels alone", "one place"],
 )
 def test_others_stay(shape: tuple[int, ...], kernel: tuple[int, ...], attributes: dict[str, Any]) -> None:
     assert "conv2d_implicit" not in ops(apply_pass(convolution(shape, kernel, **attributes), chosen))
