@@ -16,7 +16,7 @@ CAPS: Final = {
     "load": 500,
     "hostops": 910,
     "launch": 880,
-    "cuda": 840,
+    "cuda": 845,
     "system": 450,
     "measure": 150,
     "py": 1430,

@@ -416,3 +416,9 @@ def _prepare_product(s: Schedule, block: BlockRef, columns: int, group: int, r: 
     short = f"interleave_{source.dtype}_{columns}x{group}"
     if r.random() < 0.3 and short in _KNOWN:
         s.tensorize(_refs(around(s, block_of(s, copy)))[2], short)
+
+
+@step_for(2)
+def fetch_ahead(s: Schedule, r: random.Random) -> None:
+    block, loop = _placed(s, r)
+    s.fetch_ahead(block, LoopRef(loop.var), r.choice([2, 3, 4]), r.choice([1, 2]))

@@ -128,23 +128,26 @@ def _uses(body: Stmt, buffer: Buffer) -> list[_Use] | None:
     stack: list[tuple[Stmt, tuple[Expr, ...], tuple[For, ...]]] = [(body, (), ())]
     while stack:
         s, guards, loops = stack.pop()
-        if not isinstance(s, Store) and buffer in _named_by(s):
+        if isinstance(s, Store):
+            indices = _indices(s, buffer)
+            if indices is None:
+                return None
+            found += [_Use(s, i, guards, loops) for i in indices]
+        elif buffer in _named_by(s):
             return None
-        if isinstance(s, If):
+        elif isinstance(s, If):
             stack.append((s.then, (*guards, *conjuncts(s.cond)), loops))
             stack += [] if s.other is None else [(s.other, guards, loops)]
-        elif isinstance(s, For):
-            stack.append((s.body, guards, (*loops, s)))
-        elif isinstance(s, Store):
-            used = {x.indices for x in loads(s.value) if x.buffer is buffer} | (
-                {s.indices} if s.buffer is buffer else set()
-            )
-            if len(used) > 1 or s.mask is not None or any(x.buffer is buffer for i in s.indices for x in loads(i)):
-                return None
-            found += [_Use(s, i[0], guards, loops) for i in used]
         else:
-            stack += [(x, guards, loops) for x in sub_statements(s)]
+            stack += [(x, guards, (*loops, s) if isinstance(s, For) else loops) for x in sub_statements(s)]
     return found
+
+
+def _indices(s: Store, buffer: Buffer) -> list[Expr] | None:
+    """Returns where a store uses *buffer*, if it does; None where it uses several elements, or finds others by it."""
+    used = {x.indices for x in loads(s.value) if x.buffer is buffer} | ({s.indices} if s.buffer is buffer else set())
+    is_index = any(x.buffer is buffer for i in s.indices for x in loads(i))
+    return None if len(used) > 1 or s.mask is not None or is_index else [i[0] for i in used]
 
 
 def _named_by(s: Stmt) -> list[Buffer]:

@@ -12,7 +12,7 @@ from tests.lower.expanding import expand_instructions
 from tests.lower.threaded import run_case
 from tests.runtime.devices.fake_driver import FakeDriver
 from tests.schedule.programs import Case
-from tests.schedule.rules.test_fragment_tiles import product, taking
+from tests.schedule.rules.grid.test_fragment_tiles import product, taking
 from tests.support.devices import needs_nvrtc
 
 import weft
