@@ -11,13 +11,16 @@ variable of its size.
 from __future__ import annotations
 
 from weft.ir import Var, free_vars
-from weft.loop import Alloc, Buffer, For, Let, LoopKind, Program, Stmt, While
+from weft.loop import Alloc, Buffer, For, Let, LoopKind, Program, Stmt, While, without_moot_notes
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, map_functions
 
 
 def hoist_allocations(program: Program) -> Program:
-    """Returns *program* with each allocation outside all loops but parallel ones and those that its size depends on."""
-    return map_functions(program, lambda f: _Hoist().run(f.body))
+    """Returns *program* with each allocation outside all loops but parallel ones and those that its size depends on.
+
+    Notes on buffers of a loop's own go with them.
+    """
+    return map_functions(program, lambda f: without_moot_notes(f.with_body(_Hoist().run(f.body))).body)
 
 
 class _Hoist(StmtRewriter):
