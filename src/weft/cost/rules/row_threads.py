@@ -88,12 +88,13 @@ class RowGroup:
     """Some *rows* of *width* elements, with as many *reductions* among as many *blocks*, of which *passes* go along the row.
 
     `bits` are those of the narrowest element that is accessed along the row, 0 where it has no vectors, and elements lie side by
-    side by multiples of *last*. Where sizes are
-    symbolic, `is_fixed` does not hold, and no row is kept. The terms of a reduction lie `side_by_side`, or those of neighbouring
-    rows do. `is_held` tells whether anything along the row is used twice, `is_alone` that no other row shares its block.
+    side by multiples of *last*. Where sizes are symbolic, `is_fixed` does not hold, and no row is kept. The terms of a reduction
+    lie `side_by_side`, or those of neighbouring rows do. `is_held` tells whether anything along the row is used twice. Rows that
+    share a block divide `multiple`, of which *rows* is a multiple whatever symbolic sizes are.
     """
 
     rows: int
+    multiple: int
     width: int
     reductions: int
     blocks: int
@@ -103,7 +104,6 @@ class RowGroup:
     is_fixed: bool = True
     is_held: bool = True
     side_by_side: bool = True
-    is_alone: bool = False
 
 
 def row_thread_plans(row: RowGroup, target: Target) -> Iterator[Candidate[RowThreads]]:
@@ -112,7 +112,7 @@ def row_thread_plans(row: RowGroup, target: Target) -> Iterator[Candidate[RowThr
     grid = target.grid
     if grid is None:
         return
-    if not row.side_by_side and row.rows % grid.warp == 0:
+    if not row.side_by_side and row.multiple % grid.warp == 0:
         for threads in _threads(row.width, grid.block // grid.warp):
             choice = RowThreads(threads, grid.warp, held=False, across=True)
             yield Candidate(choice, _cycles(row, grid, choice, -(-row.width // threads), threads))
@@ -123,7 +123,7 @@ def row_thread_plans(row: RowGroup, target: Target) -> Iterator[Candidate[RowThr
         for threads in _threads(row.width // lanes, grid.block):
             each = -(-row.width // (threads * lanes)) * lanes
             held = row.is_fixed and row.is_held and each <= MOST_HELD and each * threads == row.width
-            rows = 1 if row.is_alone else _rows(row.rows, threads, grid.block)
+            rows = _rows(row, threads, grid.block)
             choice = RowThreads(threads, rows, lanes, held)
             yield Candidate(
                 choice, _cycles(row, grid, choice, each, -(-threads * rows // grid.warp) * grid.warp / rows)
@@ -137,10 +137,10 @@ def _threads(vectors: int, most: int) -> list[int]:
     return sorted({*powers, *[n for n in range(2, most + 1) if vectors % n == 0]})
 
 
-def _rows(rows: int, threads: int, most: int) -> int:
+def _rows(row: RowGroup, threads: int, most: int) -> int:
     """Returns how many rows a block has: several short ones, where there are enough for all multiprocessors."""
     together = 1 << (max(1, min(most, BLOCK_OF_ROWS) // threads).bit_length() - 1)
-    while together > 1 and (rows % together or rows // together < FULL_BLOCKS):
+    while together > 1 and (row.multiple % together or row.rows // together < FULL_BLOCKS):
         together //= 2
     return together
 

@@ -27,6 +27,7 @@ from weft.ir import (
     Select,
     Var,
     all_of,
+    as_ramp,
     broadcast,
     conjuncts,
     free_vars,
@@ -114,8 +115,8 @@ def _has_vectors(body: Stmt) -> bool:
 
 
 def _has_lane_conditions(body: Stmt) -> bool:
-    """Tells whether lanes are compared by their places, or access memory under conditions of their own."""
-    if any(s.mask is not None for s in stores(body)):
+    """Tells whether lanes are compared by their places, or access memory under conditions of their own, or not in a row."""
+    if any(s.mask is not None or any(map(_is_gathered, s.indices)) for s in stores(body)):
         return True
     return any(_is_of_places(n) for s in statements(body) for e in own_exprs(s) for n in post_order(e))
 
@@ -123,7 +124,14 @@ def _has_lane_conditions(body: Stmt) -> bool:
 def _is_of_places(n: Node) -> bool:
     if isinstance(n, Select) and n.cond.dtype.lanes > 1:
         return reads_memory(n.then) or reads_memory(n.other)
+    if isinstance(n, Load):
+        return any(map(_is_gathered, n.indices))
     return isinstance(n, Expr) and n.dtype.is_bool and any(isinstance(x, Ramp) for x in n.children())
+
+
+def _is_gathered(index: Expr) -> bool:
+    """Tells whether the lanes of an index are no arithmetic sequence."""
+    return index.dtype.lanes > 1 and not isinstance(as_ramp(index), Ramp)
 
 
 def _pieces(loop: For, lanes: int, bounds: Bounds, *, masks: bool, longest: int | None) -> Stmt:

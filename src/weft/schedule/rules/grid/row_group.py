@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, prod
 
 from weft.cost import (
     RowGroup,
@@ -67,8 +67,10 @@ def group_facts(s: Schedule, rows: RowsOf) -> RowGroup:
     own = [rows.own_axes(b) for b in blocks]
     last = gcd(*[int(a[-1].extent.value) if isinstance(a[-1].extent, Const) else 1 for a in own if a])
     held = [*kept_results(s, rows), *read_again(rows)]
+    outer = spatial_axes(blocks[-1])[: rows.depth]
     return RowGroup(
-        rows=elements(spatial_axes(blocks[-1])[: rows.depth]),
+        rows=elements(outer),
+        multiple=_known_multiple(outer),
         width=max(elements(a) for a in own),
         reductions=sum(map(is_reduction, blocks)),
         blocks=len(blocks),
@@ -78,13 +80,18 @@ def group_facts(s: Schedule, rows: RowsOf) -> RowGroup:
         is_fixed=all(isinstance(a.extent, Const) for axes in own for a in axes),
         is_held=bool(held),
         side_by_side=_lie_side_by_side(rows),
-        is_alone=_are_open(spatial_axes(blocks[-1])[: rows.depth]),
     )
 
 
-def _are_open(axes: Sequence[Axis]) -> bool:
-    """Tells whether rows of several axes are as many as a call tells: which axis ends in a block is beyond proof."""
-    return len([a for a in axes if a.extent is not ONE]) > 1 and not all(isinstance(a.extent, Const) for a in axes)
+def _known_multiple(axes: Sequence[Axis]) -> int:
+    """Returns a number of which the rows of several axes are a multiple; all of them where they are known, or of one axis.
+
+    Where one symbolic axis ends is a condition on its index. Several are one loop, in which it is beyond proof.
+    """
+    several = [a for a in axes if a.extent is not ONE]
+    if len(several) == 1:
+        return elements(several)
+    return prod([int(a.extent.value) for a in several if isinstance(a.extent, Const)])
 
 
 def _vector_bits(rows: RowsOf) -> int:
