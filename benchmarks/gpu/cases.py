@@ -43,7 +43,7 @@ IN_TORCH: dict[str, Callable[..., Any]] = {
 class Case:
     """A computation: its name and precision, the model and its inputs when asked, operations and bytes that it takes at least.
 
-    `in_torch` takes the module `torch`, the inputs in order, and the weights; a network is a module of PyTorch, made when asked.
+    `in_torch` makes a function of PyTorch, given the module `torch`: of the inputs in order, and the weights.
     """
 
     name: str
@@ -53,8 +53,7 @@ class Case:
     flops: float = 0.0
     nbytes: float = 0.0
     weights: Arrays = field(default_factory=dict)
-    in_torch: Callable[..., Any] | None = None
-    module: Callable[[], Any] | None = None
+    in_torch: Callable[[Any], Callable[..., Any]] = field(kw_only=True)
 
     @property
     def tolerance(self) -> float:
@@ -91,7 +90,7 @@ def one_operator(op: str, name: str, precision: str, shapes: Mapping[str, Sequen
         partial(random, shapes, precision),
         flops,
         nbytes,
-        in_torch=IN_TORCH[op],
+        in_torch=lambda torch: partial(IN_TORCH[op], torch),
     )
 
 
@@ -107,12 +106,12 @@ def convolution(name: str, precision: str, batch: int) -> Case:
     ]
     shapes = {"x": (batch, inner, size, size)}
 
-    def in_torch(torch: Any, x: Any, w: Any, b: Any) -> Any:
-        return torch.relu(torch.nn.functional.conv2d(x, w, b, stride, pad))
+    def in_torch(torch: Any) -> Callable[..., Any]:
+        return lambda x, w, b: torch.relu(torch.nn.functional.conv2d(x, w, b, stride, pad))
 
     flops = 2.0 * batch * to * to * outer * inner * kernel * kernel
     model, inputs = partial(of_nodes, nodes, shapes, precision, weights), partial(random, shapes, precision)
-    return Case(f"{name}_b{batch}_{precision}", precision, model, inputs, flops, 0.0, weights, in_torch)
+    return Case(f"{name}_b{batch}_{precision}", precision, model, inputs, flops, 0.0, weights, in_torch=in_torch)
 
 
 def network(name: str) -> Case:
@@ -128,12 +127,13 @@ def network(name: str) -> Case:
             made[v.name] = values.astype(kind)
         return made
 
-    def module() -> Any:
+    def in_torch(_: Any) -> Callable[..., Any]:
         import models  # needs PyTorch
 
-        return models.build(name, models.MODELS[name])
+        made: Callable[..., Any] = models.build(name, models.MODELS[name]).cuda().eval()
+        return made
 
-    return Case(f"{name}_fp32", "fp32", lambda: onnx.load(path), inputs, module=module)
+    return Case(f"{name}_fp32", "fp32", lambda: onnx.load(path), inputs, in_torch=in_torch)
 
 
 def all_cases() -> Iterator[Case]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from importlib.util import find_spec
 from statistics import median
 from time import perf_counter
@@ -41,14 +40,10 @@ def by_torch(torch: Any, case: Case, inputs: Arrays, *, compiled: bool) -> Calla
     allowed = case.precision == "tf32"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
     given = [tensor(torch, x) for x in (*inputs.values(), *case.weights.values())]
-    run = case.module().cuda().eval() if case.module is not None else partial(_required(case.in_torch), torch)
-    function = torch.compile(run, mode="max-autotune-no-cudagraphs") if compiled else run
+    function = case.in_torch(torch)
+    if compiled:
+        function = torch.compile(function, mode="max-autotune-no-cudagraphs")
     return lambda: function(*given)
-
-
-def _required(function: Callable[..., Any] | None) -> Callable[..., Any]:
-    assert function is not None
-    return function
 
 
 def torch_seconds(torch: Any, run: Callable[[], Any], seconds: float) -> float:

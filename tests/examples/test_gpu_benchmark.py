@@ -59,5 +59,5 @@ def test_kernels_of_a_call_are_timed_together(driver: FakeDriver) -> None:
     seconds, found = device_time().kernel_seconds(model, given, 0.01)
     assert found == launches > 0
     graphs = [c for c in driver.calls() if c.startswith("cuGraphLaunch")]
-    assert graphs
+    assert set(graphs) == {f"cuGraphLaunch {launches}"}
     assert 0 < seconds <= 0.001 / 3

@@ -30,24 +30,22 @@ from weft.loop.places import StmtPlace, meet
 from weft.loop.regions import block_regions, make_block, touched_regions
 from weft.loop.verifier import verify
 from weft.loop.visit import (
-    bound_vars, buffers_of, loads, map_stmts, own_exprs, rename_fresh, replace_buffer, replace_in_loop_notes, statements,
-    stores, sub_statements,
+    bound_vars, buffers_of, loads, map_stmts, own_buffers, own_exprs, rename_fresh, replace_buffer, replace_in_loop_notes,
+    statements, stores, sub_statements,
 )
 
 __all__ = [
-    "ASYNC_COMMIT", "ASYNC_COPY", "ASYNC_WAIT", "BARRIER", "COPY", "HOST", "HOST_OPERATORS", "NOTES", "NOTHING",
-    "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER",
-    "Address", "Alloc", "Assert", "AsyncStep", "Axis", "AxisKind", "Block", "Buffer", "Call", "CrossThread", "DoubleBuffer",
-    "Effects", "Entry", "Eval", "Export", "External", "FetchAhead", "For", "Function", "HostOperator",
-    "If", "Kernel", "LateMemory", "Let", "Load",
-    "LoopKind", "MayAlias", "Name", "Note", "Outline", "Param", "Prefetch", "Program", "Range", "Region", "Retained", "Seq",
-    "Stmt",
-    "StmtPlace", "Store", "Task", "TensorInstruction", "Thread", "Token", "UserNote", "View", "Waits", "While",
-    "addresses_touched", "allocated", "block_regions", "bound_vars", "buffers_in", "buffers_of", "canonical_text", "cell", "copy",
-    "declare_effects", "definitions", "effects_of", "external_module", "find_note", "for_", "full_region", "get",
-    "is_hint", "is_same", "late_memory", "let", "link_programs", "loads", "make_block", "map_stmts", "may_write", "meet",
-    "mentioned", "outline", "own_exprs", "own_name", "parse_program", "prefetch", "print_function", "print_program", "print_stmt",
-    "put", "rename_fresh", "replace_buffer", "replace_in_loop_notes", "replace_in_notes", "seq", "space_of",
-    "statements", "store", "stores", "structure_text", "sub_statements", "touched_regions", "verify", "verify_host",
-    "with_buffers", "with_note", "without_moot_notes", "without_notes",
+    "ASYNC_COMMIT", "ASYNC_COPY", "ASYNC_WAIT", "BARRIER", "COPY", "HOST", "HOST_OPERATORS", "NOTES", "NOTHING", "POP_TOKEN",
+    "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER", "Address", "Alloc", "Assert", "AsyncStep", "Axis", "AxisKind",
+    "Block", "Buffer", "Call", "CrossThread", "DoubleBuffer", "Effects", "Entry", "Eval", "Export", "External", "FetchAhead",
+    "For", "Function", "HostOperator", "If", "Kernel", "LateMemory", "Let", "Load", "LoopKind", "MayAlias", "Name", "Note",
+    "Outline", "Param", "Prefetch", "Program", "Range", "Region", "Retained", "Seq", "Stmt", "StmtPlace", "Store", "Task",
+    "TensorInstruction", "Thread", "Token", "UserNote", "View", "Waits", "While", "addresses_touched", "allocated",
+    "block_regions", "bound_vars", "buffers_in", "buffers_of", "canonical_text", "cell", "copy", "declare_effects",
+    "definitions", "effects_of", "external_module", "find_note", "for_", "full_region", "get", "is_hint", "is_same",
+    "late_memory", "let", "link_programs", "loads", "make_block", "map_stmts", "may_write", "meet", "mentioned", "outline",
+    "own_buffers", "own_exprs", "own_name", "parse_program", "prefetch", "print_function", "print_program", "print_stmt",
+    "put", "rename_fresh", "replace_buffer", "replace_in_loop_notes", "replace_in_notes", "seq", "space_of", "statements",
+    "store", "stores", "structure_text", "sub_statements", "touched_regions", "verify", "verify_host", "with_buffers",
+    "with_note", "without_moot_notes", "without_notes",
 ]

@@ -73,6 +73,11 @@ def buffers_of(root: Node) -> list[Buffer]:
     return list(used)
 
 
+def own_buffers(s: Stmt) -> list[Buffer]:
+    """Returns the buffers that *s* itself uses: not those of the statements inside it."""
+    return buffers_of(s) if not sub_statements(s) else [x.buffer for e in own_exprs(s) for x in loads(e)]
+
+
 def own_exprs(s: Stmt) -> list[Expr]:
     """Returns the expressions of *s* itself: not those of the statements inside it, nor a block's regions."""
     return _OWN_EXPRS[type(s)](s)

@@ -15,7 +15,8 @@ class Isa:
     and stored under a mask, `mask_registers` whether masks have registers of their own, as in AVX-512, so that they take none of
     those for vectors and no instructions to make. Lanes may access memory under conditions of their own, and anywhere, where
     there are `lane_conditions`. Within a part of a vector, `shuffle_bytes` long, and of whole parts, shuffles are one cheap
-    instruction. A vector has at most `longest_vector` lanes, where the target's language sets a limit. `missing_types` are the names of the types that the machine does not compute with.
+    instruction. A vector has at most `longest_vector` lanes, where the target's language sets a limit. `missing_types` are the
+    names of the types that the machine does not compute with.
     """
 
     triple: str = ""

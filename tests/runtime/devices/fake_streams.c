@@ -169,8 +169,13 @@ int cuGraphUpload(const Graph *graph, const Stream *s) {
   IN_CONTEXT("");
   return graph != NULL && is_stream(s) ? 0 : INVALID_HANDLE;
 }
+static int length(const Graph *graph) {
+  int count = 0;
+  for (const Command *c = graph == NULL ? NULL : graph->queue.first; c != NULL; c = c->next) count++;
+  return count;
+}
 int cuGraphLaunch(const Graph *graph, Stream *s) {
-  NOT_CAPTURED("");
+  NOT_CAPTURED(" %d", length(graph));
   if (graph == NULL || !is_stream(s)) return INVALID_HANDLE;
   return append(&s->queue, &graph->queue), 0;
 }

@@ -8,7 +8,9 @@ from math import inf
 
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
+from weft.cost.rules.grid_time import LAUNCH_CYCLES
 from weft.cost.rules.row_threads import FULL_DEVICE
+from weft.cost.rules.shared_tile import BANKS
 from weft.targets import Target
 from weft.targets.instructions import FRAGMENT, FRAGMENT_INSTRUCTIONS, intrinsics_of
 
@@ -32,9 +34,6 @@ VECTOR_WORDS = 4
 MOST_FETCHES = 8
 """Elements, or vectors, that a thread fetches before it waits for the first."""
 
-BANKS = 32
-"""Words of shared memory that the threads of a warp reach at once, if they are in different banks."""
-
 MOST_REGISTERS = 128
 """Scores and sums that a thread keeps in registers at most."""
 
@@ -53,9 +52,8 @@ FETCH_CYCLES = 3.0
 STEP_CYCLES = 800.0
 """What a block waits at each step when there are no others beside it: for memory, and at three barriers."""
 
-
-KERNELS_APART, LAUNCH_CYCLES = 9, 3500.0
-"""The kernels of an attention that is not one, and what a launch takes before the next, in a graph of them."""
+KERNELS_APART = 9
+"""The kernels of an attention that is not one."""
 
 SCORE_ACCESSES, WORD_CYCLES = 8, 1 / 512
 """How often these kernels read and write each score, and what a word takes that the device's threads move together."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.cost.plans.plan import Candidate, Decision
+from weft.cost.rules.grid_time import LAUNCH_CYCLES
 from weft.targets import Grid, Target
 
 FULL_DEVICE: Final = 132 * 1024
@@ -18,9 +19,6 @@ FULL_DEVICE: Final = 132 * 1024
 
 FULL_BLOCKS: Final = 4 * 132
 """Blocks that give each multiprocessor several."""
-
-LAUNCH_CYCLES: Final = 3500.0
-"""What a kernel of its own takes, beside its work."""
 
 MEMORY_CYCLES: Final = 600.0
 """The latency of memory."""

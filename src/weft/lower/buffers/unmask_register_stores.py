@@ -25,11 +25,9 @@ from weft.loop import (
     Stmt,
     Store,
     bound_vars,
-    buffers_of,
     loads,
-    own_exprs,
+    own_buffers,
     statements,
-    sub_statements,
 )
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, extent_bounds, map_functions
 
@@ -95,7 +93,7 @@ def _never_leave(body: Stmt, buffer: Buffer) -> bool:
 def _uses_in(s: Stmt, buffer: Buffer) -> list[_Use] | None:
     """Returns the vectors of *buffer* that a statement itself loads and stores; None where it uses it otherwise."""
     if not isinstance(s, Store):
-        return None if buffer in _named_by(s) else []
+        return None if buffer in own_buffers(s) else []
     if buffer in [x.buffer for i in s.indices for x in loads(i)]:
         return None
     used = [x.indices for x in loads(s.value) if x.buffer is buffer] + [s.indices] * (s.buffer is buffer)
@@ -133,8 +131,3 @@ def _are_same_ends(uses: Sequence[_Use], bound: Set[Var], bounds: Bounds) -> boo
     return apart == 0 or all(
         prove(first >= ZERO, bounds) and prove(first + u.lanes <= apart, bounds) for u, first, _ in known
     )
-
-
-def _named_by(s: Stmt) -> list[Buffer]:
-    """Returns the buffers that *s*, which is no store, uses itself."""
-    return buffers_of(s) if not sub_statements(s) else [x.buffer for e in own_exprs(s) for x in loads(e)]

@@ -40,9 +40,8 @@ from weft.loop import (
     Stmt,
     Store,
     bound_vars,
-    buffers_of,
     loads,
-    own_exprs,
+    own_buffers,
     statements,
     sub_statements,
 )
@@ -133,7 +132,7 @@ def _uses(body: Stmt, buffer: Buffer) -> list[_Use] | None:
             if indices is None:
                 return None
             found += [_Use(s, i, guards, loops) for i in indices]
-        elif buffer in _named_by(s):
+        elif buffer in own_buffers(s):
             return None
         elif isinstance(s, If):
             stack.append((s.then, (*guards, *conjuncts(s.cond)), loops))
@@ -148,11 +147,6 @@ def _indices(s: Store, buffer: Buffer) -> list[Expr] | None:
     used = {x.indices for x in loads(s.value) if x.buffer is buffer} | ({s.indices} if s.buffer is buffer else set())
     is_index = any(x.buffer is buffer for i in s.indices for x in loads(i))
     return None if len(used) > 1 or s.mask is not None or is_index else [i[0] for i in used]
-
-
-def _named_by(s: Stmt) -> list[Buffer]:
-    """Returns the buffers that *s*, which is no store, uses itself."""
-    return buffers_of(s) if not sub_statements(s) else [x.buffer for e in own_exprs(s) for x in loads(e)]
 
 
 def _places(u: _Use) -> dict[Var, int] | None:
