@@ -417,9 +417,10 @@ def _contractions() -> dict[str, list[Sample]]:
         "conv2d_implicit": [
             Sample(
                 [x[0], w.transpose(2, 3, 1, 0).reshape(-1, w.shape[0]), bias],
-                {**pads, "kernel": w.shape[2:]},
+                {**pads, "kernel": w.shape[2:], **merged},
                 magnitude=40.0,
             )
+            for merged in ({}, {"merged": True})
         ],
         "conv_transpose2d": [Sample([x[0], w, bias], {"strides": (2, 2)}, magnitude=40.0)],
         "conv2d_blocked": [

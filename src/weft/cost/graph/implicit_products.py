@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 from typing import Final
 
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
-from weft.cost.rules.shared_tile import NO_TILE, plain_product, shared_tile_plans
+from weft.cost.rules.shared_tile import NO_TILE, SharedTile, plain_product, shared_tile_plans
 from weft.targets import Target
 
 WHOLE_STEP: Final = 16
 """Terms of a product that are computed between two fetches: of steps that are not whole, each term would have a condition."""
 
+DIVISION: Final = 1.03
+"""What a product takes whose columns are places of several images, beside one that need not divide by the number of places."""
+
 
 @dataclass(frozen=True)
 class ImplicitProduct(Decision):
-    """Whether a convolution is a *product* of its weights and of patches of the image, which are computed as they are fetched."""
+    """Whether a convolution is a *product* of its weights and of patches of the image, which are computed as they are fetched.
+
+    That is one product for each image, or one whose columns are the places of all images, *merged*.
+    """
 
     question = "a convolution's form on a grid: a product of matrices, or place by place"
     of_grids = True
     product: bool
+    merged: bool = False
 
 
 def whole_steps(terms: int) -> int:
@@ -32,11 +40,22 @@ def whole_steps(terms: int) -> int:
 def implicit_product_plans(
     channels: int, places: int, images: int, terms: int, target: Target
 ) -> list[Candidate[ImplicitProduct]]:
-    """Returns both choices for *channels* of so many *places* of each of the *images*, each a sum of so many *terms*.
+    """Returns the choices for *channels* of so many *places* of each of the *images*, each a sum of so many *terms*.
 
     The cycles of a product are those of its best tile; place by place, each thread reads both factors of each of its terms.
     """
-    plans = list(shared_tile_plans(plain_product(channels, places, images, whole_steps(terms)), target))
-    tiled = min([c.cycles for c in plans if c.decision != NO_TILE], default=inf)
+    terms = whole_steps(terms)
+    plans = list(shared_tile_plans(plain_product(channels, places, images, terms), target))
     alone = min([c.cycles for c in plans if c.decision == NO_TILE], default=inf)
-    return by_cost([Candidate(ImplicitProduct(product=True), tiled), Candidate(ImplicitProduct(product=False), alone)])
+    found = [
+        Candidate(ImplicitProduct(product=True), _best_tile(plans)),
+        Candidate(ImplicitProduct(product=False), alone),
+    ]
+    if images > 1:
+        whole = shared_tile_plans(plain_product(channels, places * images, 1, terms), target)
+        found.append(Candidate(ImplicitProduct(product=True, merged=True), _best_tile(whole) * DIVISION))
+    return by_cost(found)
+
+
+def _best_tile(plans: Iterable[Candidate[SharedTile]]) -> float:
+    return min([c.cycles for c in plans if c.decision != NO_TILE], default=inf)

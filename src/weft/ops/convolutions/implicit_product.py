@@ -27,11 +27,13 @@ def conv2d_implicit(
     strides: Ints = (1, 1),
     pads: Ints = (0, 0, 0, 0),
     dilations: Ints = (1, 1),
+    merged: bool = False,
 ) -> Tensor:
     """Convolution of x [N, C, *S] with w [K1 * K2 ... * C, OC] to [N, OC, places], for any number of spatial dimensions.
 
     Channels are the innermost terms of the sum: the terms of a step are those of one tap, with one condition for its padding. The
-    weight may have more rows, of zeros, so that all steps are whole.
+    weight may have more rows, of zeros, so that all steps are whole. With *merged*, the images are in the columns of one product,
+    beside each other.
     """
     check_window("conv2d_implicit", x.rank - 2, len(kernel), strides, pads, dilations)
     taps = sized(*kernel)
@@ -40,19 +42,36 @@ def conv2d_implicit(
         raise TypeMismatch(
             f"conv2d_implicit: {show_shape(w.shape)} has not a row for each of {show_shape((terms,))} terms"
         )
-    patches = as_stored(x, lambda t: _patches(t, taps, w.shape[0], strides, pads, dilations))
-    k = reduce_axis(w.shape[0], "k")
-    shape = (x.shape[0], w.shape[1], patches.shape[2])
-    y = compute(shape, lambda n, oc, p: sum_(w[k, oc] * patches[n, k, p], [k]), "conv2d", dtype=x.dtype)
+    patches = as_stored(x, lambda t: _patches(t, taps, w.shape[0], strides, pads, dilations, merged=merged))
+    k, places = reduce_axis(w.shape[0], "k"), product(_outs(x, taps, strides, pads, dilations))
+    shape = (x.shape[0], w.shape[1], places)
+    if merged:
+        row = compute(
+            (w.shape[1], patches.shape[1]), lambda oc, p: sum_(w[k, oc] * patches[k, p], [k]), "conv2d", dtype=x.dtype
+        )
+        y = compute(shape, lambda n, oc, p: row[oc, n * places + p], "images", dtype=x.dtype)
+    else:
+        y = compute(shape, lambda n, oc, p: sum_(w[k, oc] * patches[n, k, p], [k]), "conv2d", dtype=x.dtype)
     return add_bias(y, bias, lambda i: (i[1],))
 
 
-def _patches(x: Tensor, taps: Sequence[Expr], rows: Expr, strides: Ints, pads: Ints, dilations: Ints) -> Tensor:
-    """Returns the elements that meet each tap and channel, for each place; zero beyond the image, and in *rows* beyond these."""
-    rank, channels = len(taps), x.shape[1]
-    terms = product((*taps, channels))
+def _outs(x: Tensor, taps: Sequence[Expr], strides: Ints, pads: Ints, dilations: Ints) -> list[Expr]:
+    """Returns the number of places in each dimension."""
+    rank = len(taps)
     windows = zip(x.shape[2:], taps, strides, dilations, pads[:rank], pads[rank:], strict=True)
-    outs = [window_size(size + low + high, tap, stride, step) for size, tap, stride, step, low, high in windows]
+    return [window_size(size + low + high, tap, stride, step) for size, tap, stride, step, low, high in windows]
+
+
+def _patches(
+    x: Tensor, taps: Sequence[Expr], rows: Expr, strides: Ints, pads: Ints, dilations: Ints, *, merged: bool
+) -> Tensor:
+    """Returns the elements that meet each tap and channel, for each place; zero beyond the image, and in *rows* beyond these.
+
+    Images are the first dimension, or *merged* with the places in the last.
+    """
+    rank, channels = len(taps), x.shape[1]
+    terms, outs = product((*taps, channels)), _outs(x, taps, strides, pads, dilations)
+    places = product(outs)
 
     def patch(n: Expr, k: Expr, p: Expr) -> Expr:
         tap, place = _unravelled(k // channels, taps), _unravelled(p, outs)
@@ -62,8 +81,10 @@ def _patches(x: Tensor, taps: Sequence[Expr], rows: Expr, strides: Ints, pads: I
         inside += [] if rows is terms else [k < terms]
         return select(all_of(inside), x[(n, k % channels, *at)], const(0, x.dtype))
 
-    shape = (x.shape[0], rows, product(outs))
-    return compute(shape, patch, "patches", dtype=x.dtype)
+    if merged:
+        shape = (rows, x.shape[0] * places)
+        return compute(shape, lambda k, p: patch(p // places, k, p % places), "patches", dtype=x.dtype)
+    return compute((x.shape[0], rows, places), patch, "patches", dtype=x.dtype)
 
 
 def _unravelled(i: Expr, sizes: Sequence[Expr]) -> list[Expr]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from weft.cost import elements, size_of
 from weft.ir import (
     ONE,
+    ZERO,
     Add,
     Cast,
     Const,
@@ -21,6 +22,7 @@ from weft.ir import (
     free_vars,
     linear_terms,
     post_order,
+    simplify,
 )
 from weft.loop import Axis, AxisKind, Block, Load, Store, loads
 from weft.schedule.cursors.state import BlockRef, LoopRef
@@ -68,6 +70,25 @@ def inputs_of(block: Block) -> list[Load]:
     """Returns the loads of *block*, without those of the buffers that it writes."""
     written = {r.buffer for r in block.writes}
     return [x for x in loads(block.body) if x.buffer not in written]
+
+
+def merged_axes(index: Expr, block: Block) -> list[Var]:
+    """Returns the axes of *block* whose elements *index* numbers in row-major order, outermost first; none for another index."""
+    extents = {a.var: a.extent for a in block.axes}
+    found = linear_terms(index, extents)
+    if found is None or found[1] is not ZERO:
+        return []
+    merged: list[Var] = []
+    terms = dict(found[0])
+    stride: Expr = ONE
+    while terms:
+        inner = next((v for v, n in terms.items() if n is stride), None)
+        if inner is None:
+            return []
+        del terms[inner]
+        merged.insert(0, inner)
+        stride = simplify(stride * extents[inner])
+    return merged
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,11 @@ def test_windows(name: str) -> None:
     assert "conv2d_implicit" in ops(apply_pass(convolution(shape, kernel, **attributes), chosen))
 
 
+def test_images_of_few_places_are_columns_of_one_product() -> None:
+    made = apply_pass(convolution((32, 256, 7, 7), (3, 3), 256, pads=(1, 1, 1, 1)), chosen)
+    assert [n.attribute("merged") for n in made.nodes if n.op == "conv2d_implicit"] == [True]
+
+
 @pytest.mark.parametrize("behind", MAPS.values(), ids=MAPS)
 def test_maps_follow(behind: Callable[[Graph, Value], Value]) -> None:
     g = Graph()

@@ -24,6 +24,16 @@ CASES: dict[str, tuple[str, Sequence[tuple[int, ...]], dict[str, Any]]] = {
     "product": ("conv2d_implicit", [(2, 16, 8, 8), (144, 32), (32,)], {"kernel": (3, 3), "pads": (1, 1, 1, 1)}),
     "product of odd sizes": ("conv2d_implicit", [(1, 3, 9, 7), (63, 20)], {"kernel": (7, 3), "pads": (3, 1, 3, 1)}),
     "product of whole steps": ("conv2d_implicit", [(1, 3, 9, 9), (32, 16)], {"kernel": (3, 3), "pads": (1, 1, 1, 1)}),
+    "product of images beside each other": (
+        "conv2d_implicit",
+        [(5, 16, 5, 5), (144, 40), (40,)],
+        {"kernel": (3, 3), "pads": (1, 1, 1, 1), "merged": True},
+    ),
+    "product of images at a stride": (
+        "conv2d_implicit",
+        [(4, 16, 8, 8), (16, 24)],
+        {"kernel": (1, 1), "strides": (2, 2), "merged": True},
+    ),
     "product at a stride": ("conv2d_implicit", [(1, 16, 13, 13), (16, 24)], {"kernel": (1, 1), "strides": (2, 2)}),
 }
 

@@ -11,6 +11,7 @@ has vectors; threads take elements one by one, and each stage by itself would be
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 from weft.cost import ImplicitProduct, Planner, implicit_product_plans, subject_of, whole_steps
 from weft.graph.core.graph import Graph, Node
@@ -52,12 +53,14 @@ class _Places(MergedAxes):
         matrix: Value = new.add("reshape", [turned], shape=(terms, made), name=f"{w.name}_matrix")
         if more := whole_steps(terms) - terms:
             matrix = new.add("pad", [matrix], pads=(0, 0, more, 0), name=f"{w.name}_steps")
-        window = {a: node.attribute(a) for a in ("strides", "pads", "dilations")}
+        window: dict[str, Any] = {a: node.attribute(a) for a in ("strides", "pads", "dilations")}
         if prod(kernel) == 1 and set(window["strides"]) == {1} and not any(window["pads"]):
             image = self.merged(new, x, (*x.shape[:2], product(x.shape[2:])))
             kernel, window = (1,), {"strides": (1,), "pads": (0, 0), "dilations": (1,)}
         else:
             image = x
+        if decided.merged:
+            window["merged"] = True
         return new.add("conv2d_implicit", [image, matrix, *inputs[2:]], source=node.source, kernel=kernel, **window)
 
     def merged_shape(self, shape: Shape, whole: Shape) -> Shape | None:

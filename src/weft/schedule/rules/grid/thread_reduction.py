@@ -10,7 +10,7 @@ from __future__ import annotations
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.legality.placement import readers
 from weft.schedule.legality.trust import proving
-from weft.schedule.rules.block_facts import block_of, inputs_of, is_reduction, spatial_axes
+from weft.schedule.rules.block_facts import block_of, inputs_of, is_reduction, merged_axes, spatial_axes
 from weft.schedule.rules.grid.thread_elements import bind_elements
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
@@ -43,13 +43,18 @@ def reader_of(s: Schedule, ref: BlockRef) -> BlockRef:
 
 
 def epilogue_of(s: Schedule, ref: BlockRef) -> BlockRef | None:
-    """Returns the one reader of a reduction that reads each element once, for an element of its own; None without one."""
+    """Returns the one reader of a reduction that reads each element once, for an element of its own; None without one.
+
+    Several axes of the reader may be merged in one of the reduction's.
+    """
     block = block_of(s, ref)
     users = readers(s.function, block)
     if len(users) != 1 or is_reduction(users[0]) or len(block.writes) != 1:
         return None
     made = [x for x in inputs_of(users[0]) if x.buffer is block.writes[0].buffer]
     axes = [a.var for a in spatial_axes(users[0])]
-    if len(made) != 1 or len(axes) != len(made[0].indices) or set(axes) != set(made[0].indices):
+    if len(made) != 1:
         return None
-    return BlockRef(users[0].name)
+    found = [merged_axes(i, users[0]) for i in made[0].indices]
+    places = [v for merged in found for v in merged]
+    return BlockRef(users[0].name) if len(axes) == len(places) and set(axes) == set(places) else None

@@ -13,6 +13,7 @@ from weft.schedule.rules.block_facts import (
     block_of,
     contraction_of,
     inputs_of,
+    merged_axes,
     reduce_axes,
     spatial_axes,
     uses_axis,
@@ -66,22 +67,23 @@ def _longest(axes: list[Axis]) -> Axis:
 def reader_loops(
     s: Schedule, ref: BlockRef, reader: BlockRef, axes: TileAxes
 ) -> tuple[LoopRef, LoopRef, list[LoopRef]]:
-    """Returns the loops of the reader over the tile's rows, over its columns, and the others."""
+    """Returns the loops of the reader over the tile's rows, over its columns, and the others; fuses what the reduction merges."""
     block, user = block_of(s, ref), block_of(s, reader)
     written = block.writes[0]
     read = next(x for x in inputs_of(user) if x.buffer is written.buffer)
     place = {r.begin: n for n, r in enumerate(written.ranges)}
     bound = {a.var: b for a, b in zip(user.axes, user.bindings, strict=True)}
+    loops = {f.var: f for f in s.loops(reader)}
     found = []
     for axis in (axes.row, axes.column):
-        index = read.indices[place[axis.var]]
-        loop = bound.get(index) if isinstance(index, Var) else None
-        if not isinstance(loop, Var):
+        merged = [bound[v] for v in merged_axes(read.indices[place[axis.var]], user)]
+        if not merged or not all(isinstance(v, Var) for v in merged):
             raise ScheduleError(f"{reader.name} does not go along {axis.var.name}")
-        found.append(loop)
-    loops = list(s.loops(reader))
-    row, column = (next(f for f in loops if f.var is v) for v in found)
-    return row, column, [f for f in loops if f.var not in found]
+        found.append([loops.pop(v) for v in merged if isinstance(v, Var)])
+    others = list(loops.values())
+    s.reorder([*others, *found[0], *found[1]])
+    row, column = [s.fuse(merged) if len(merged) > 1 else merged[0] for merged in found]
+    return row, column, others
 
 
 def own_loops(s: Schedule, ref: BlockRef, around: int) -> dict[Var, LoopRef]:
