@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from math import gcd, prod
 
 from weft.cost import BANKS, NEAR_STEPS, UNROLLED_FETCHES, WORD, SharedTile, size_of
-from weft.ir import ONE, Expr, Var, known_divisor, linear_terms
+from weft.ir import ONE, Expr, Select, Var, known_divisor, linear_terms
+from weft.loop import Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.legality.placement import writers
 from weft.schedule.rules.block_facts import block_of, inputs_of
 from weft.schedule.rules.grid.tile_axes import TileAxes
 from weft.schedule.schedule import Schedule
@@ -76,9 +78,13 @@ def _has_near_steps(rows: int, steps: int, tile: SharedTile) -> bool:
 
 
 def _lanes(s: Schedule, copy: BlockRef, last: LoopRef, tile: SharedTile) -> int:
-    """Returns how many elements of a copy a thread fetches at once: vectors where its rows are whole ones of words."""
+    """Returns how many elements of a copy a thread fetches at once: vectors where its rows are whole ones of words.
+
+    Patches that are chosen by conditions are in no order that vectors have.
+    """
     source = inputs_of(block_of(s, copy))[0].buffer
-    has_vectors = source.dtype.bits == WORD and size_of(source.shape[-1]) % tile.lanes == 0
+    is_chosen = any(isinstance(b.body, Store) and isinstance(b.body.value, Select) for b in writers(s.function, source))
+    has_vectors = source.dtype.bits == WORD and size_of(source.shape[-1]) % tile.lanes == 0 and not is_chosen
     return tile.lanes if has_vectors and (s.extent(last) or 1) % tile.lanes == 0 else 1
 
 
