@@ -66,9 +66,11 @@ extern "C" {
 void *fake_dynamic(void); void fake_copy(int size, void *to, const void *from); void fake_commit(void); void fake_wait(int);
 void fake_group_product(int, int, int, float *, const uint8_t *, const uint8_t *, uint64_t);
 }
+static const uint8_t fake_zeros[16] = {0};
 struct fake_matrix { const uint8_t *begin; uint64_t apart; };
 #define WEFT_DYNAMIC(name) unsigned char *const name = (unsigned char *)fake_dynamic();
 #define WEFT_COPY(kind, n, to, from) fake_copy(n, to, from)
+#define WEFT_FILL(n, to, from, size) fake_copy(n, to, (size) ? (from) : fake_zeros)
 #define WEFT_COMMIT fake_commit()
 #define WEFT_WAIT(n) fake_wait(n)
 #define WEFT_SHOW

@@ -73,6 +73,8 @@ class SharedTile(Decision):
 
     The terms may be in *parts*, whose sums another kernel adds; *groups* of such threads share the steps that they fetch
     together, so that each takes *depth* of them, and add their sums in shared memory.
+
+    With several *copies* of the parts, threads multiply those of one step while others are on their way.
     """
 
     question = "the tile of a block of threads"
@@ -88,6 +90,7 @@ class SharedTile(Decision):
     run: int = 1
     parts: int = 1
     groups: int = 1
+    copies: int = 1
 
     @property
     def threads(self) -> int:

@@ -2,6 +2,8 @@
 
     S[ramp(t * 8, 1, 8)] = A[ramp(k * 256 + t * 8, 1, 8)]   ->   call("weft.copy.async", S.at(t * 8), A.at(k * 256 + t * 8), 8)
 
+and a value that is zero unless a condition holds has that as the fourth argument.
+
 Other copies stay as they are: a thread that waits has made them already. A target without asynchronous copies waits for nothing.
 """
 
@@ -9,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.ir import ONE, Expr, Ramp, index, known_divisor
+from weft.ir import ONE, Expr, Ramp, Select, const, index, known_divisor
 from weft.loop import (
     ASYNC_COMMIT,
     ASYNC_COPY,
@@ -51,16 +53,24 @@ class _Make(StmtRewriter):
         self.has_copies = has_copies
 
     def visit_store(self, s: Store) -> Visited:
-        if not self.has_copies or s.buffer not in self.awaited or s.mask is not None or not isinstance(s.value, Load):
+        read, condition = _filled(s.value)
+        if not self.has_copies or s.buffer not in self.awaited or s.mask is not None or read is None:
             return s
-        lanes, size = s.value.dtype.lanes, s.buffer.dtype.bytes
-        to, source = [_begin(x.indices, lanes) for x in (s, s.value)]
+        lanes, size = read.dtype.lanes, s.buffer.dtype.bytes
+        to, source = [_begin(x.indices, lanes) for x in (s, read)]
         if to is None or source is None or lanes * size not in COPY_BYTES:
             return s
-        return Call(ASYNC_COPY, (Address(s.buffer, (to,)), Address(s.value.buffer, (source,)), index(lanes)))
+        return Call(ASYNC_COPY, (Address(s.buffer, (to,)), Address(read.buffer, (source,)), index(lanes), *condition))
 
     def visit_call(self, s: Call) -> Visited:
         return NOTHING if s.callee in (ASYNC_COMMIT, ASYNC_WAIT) and not self.has_copies else s
+
+
+def _filled(value: Expr) -> tuple[Load | None, tuple[Expr, ...]]:
+    """Returns what is loaded, and the condition, if there is one, without which it is zero; nothing for another value."""
+    if isinstance(value, Select) and value.cond.dtype.lanes == 1 and value.other is const(0, value.dtype):
+        return value.then if isinstance(value.then, Load) else None, (value.cond,)
+    return value if isinstance(value, Load) else None, ()
 
 
 def _begin(indices: tuple[Expr, ...], lanes: int) -> Expr | None:

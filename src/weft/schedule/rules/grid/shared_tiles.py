@@ -208,6 +208,8 @@ def _multiply(
     start = s.decompose_reduction(ref, outer)
     for copy, is_across in zip(copies, across, strict=True):
         fetch_together(s, copy, around + len(fetching), tile, across=is_across)
+        if tile.copies > 1:
+            s.fetch_ahead(copy, fetching[-1], tile.copies, tile.copies - 1)
     if tile.run > 1:
         s.vectorize(results[-1])
     if tile.unroll:

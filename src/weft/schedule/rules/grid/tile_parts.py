@@ -56,7 +56,7 @@ def fetch_together(s: Schedule, copy: BlockRef, around: int, tile: SharedTile, *
         high, low = s.split(loops[1], [None, NEAR_STEPS])
         loops = [high, loops[0], low]
         s.reorder(loops)
-    lanes = _lanes(s, copy, loops[-1], tile)
+    lanes = 1 if across and tile.copies > 1 else _lanes(s, copy, loops[-1], tile)
     words = prod([s.extent(f) or 1 for f in loops]) // lanes
     sharing = _sharing(words, tile)
     if len(loops) == 1 or words % prod(sharing) == 0:
