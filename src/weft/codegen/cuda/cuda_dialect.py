@@ -14,12 +14,12 @@ from weft.codegen.c_family.vector_words import MemoryVectors
 from weft.codegen.cuda.async_copies import COPIES, COPY_HELPERS, SWIZZLED_SCOPE, write_dynamic
 from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, PRODUCTS
 from weft.codegen.cuda.group_products import GROUP_HELPERS, GROUP_PRODUCTS
-from weft.loop import BARRIER
+from weft.loop import BARRIER, WARP_BARRIER
 
 WORDS: Final = ThreadWords(
     number=lambda kind, axis: f"{kind}.{axis}",
     shared="__shared__ __align__(16) ",
-    barriers={BARRIER: "__syncthreads()"},
+    barriers={BARRIER: "__syncthreads()", WARP_BARRIER: "__syncwarp()"},
     calls={**PRODUCTS, **GROUP_PRODUCTS, **COPIES},
     dynamic={SWIZZLED_SCOPE: write_dynamic},
 )

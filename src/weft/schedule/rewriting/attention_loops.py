@@ -45,7 +45,7 @@ from weft.ir import (
     simplify,
     substitute,
 )
-from weft.loop import Alloc, Buffer, Load, Stmt, for_, seq, store
+from weft.loop import Alloc, Buffer, For, Load, LoopKind, Note, Stmt, seq, store
 from weft.schedule.legality.attention_form import Attention
 from weft.schedule.rewriting.loops_of_threads import (
     bound,
@@ -151,6 +151,22 @@ class AttentionLoops:
 
         return in_parts(self.tile.width, VECTOR_WORDS, terms)
 
+    def weigh(self, t: Threads, r: Expr, k: Expr, weight: Expr) -> Stmt:
+        """Tells the other threads of a row the weight of a thread's key number *k*."""
+        return store(self.weights, (self.row(t, r), self.key(t, k)), weight)
+
+    def step_notes(self) -> tuple[Note, ...]:
+        """Returns the notes of the loop over blocks of keys."""
+        return ()
+
+    def fetch_query(self) -> Stmt:
+        """Fetches the rows of a block."""
+        return self.fetch(self.query, self.query_part, along=moves_last(self.found.query, self.found.row))
+
+    def fetch_keys(self) -> Stmt:
+        """Fetches the keys of a step."""
+        return self.fetch(self.keys, self.key_part, along=moves_last(self.found.keys, self.found.key))
+
     def fetch_values(self) -> Stmt:
         """Fetches the values of the keys of a step."""
         return self.fetch(self.values, self.value, along=moves_last(self.found.values, self.found.key))
@@ -158,10 +174,13 @@ class AttentionLoops:
     def loops(self) -> Stmt:
         """Returns the loops over blocks, and all that is in them."""
         a, tile = self.found, self.tile
-        query = self.fetch(self.query, self._query, along=moves_last(a.query, a.row))
-        steps = for_(self.step, ceil_div(a.extents[a.key], index(tile.width)), seq(*self._step()))
-        body: Stmt = seq(query, self._threads(self._start), steps, *self._finish())
-        shared = (self.query, self.keys, self.values, self.weights, self.partial)
+        step = seq(*self._step())
+        for b in (self.keys, self.values):
+            step = Alloc(b, step)
+        count = ceil_div(a.extents[a.key], index(tile.width))
+        steps = For(self.step, ZERO, count, LoopKind.SERIAL, step, self.step_notes())
+        body: Stmt = seq(self.fetch_query(), self.threads_of(self._start), steps, *self._finish())
+        shared = (self.query, self.weights, self.partial)
         for b in (*shared, self.scores, self.largest, self.scale, self.total, self.sums):
             body = Alloc(b, body)
         body = bound(self.block, ceil_div(a.extents[a.row], index(tile.height)), body, "blockIdx.x")
@@ -193,13 +212,15 @@ class AttentionLoops:
         extent = self.found.extents[v]
         return TRUE if isinstance(extent, Const) and size_of(extent) % step == 0 else i < extent
 
-    def _query(self, r: Expr, d: Expr) -> Expr:
+    def query_part(self, r: Expr, d: Expr) -> Expr:
+        """Returns an element of a row of a block; zero where there is none."""
         row = self._of_all_rows(r)
         return value_where(
             self._has(self.found.row, row, self.tile.height), self._at(self.found.query, row=row, depth=d)
         )
 
-    def _key_part(self, k: Expr, d: Expr) -> Expr:
+    def key_part(self, k: Expr, d: Expr) -> Expr:
+        """Returns an element of a key of a step; zero where there is none."""
         key = self._of_all_keys(k)
         return value_where(self._has(self.found.key, key, self.tile.width), self._at(self.found.keys, key=key, depth=d))
 
@@ -218,13 +239,12 @@ class AttentionLoops:
         return each(self.tile.rows, of_row)
 
     def _step(self) -> Sequence[Stmt]:
-        a = self.found
         return (
-            self.fetch(self.keys, self._key_part, along=moves_last(a.keys, a.key)),
+            self.fetch_keys(),
             self.fetch_values(),
-            self._threads(self._scored),
-            self._threads(self._exponentials),
-            self._threads(self.weighted),
+            self.threads_of(self._scored),
+            self.threads_of(self._exponentials),
+            self.threads_of(self.weighted),
         )
 
     def _scored(self, t: Threads) -> Stmt:
@@ -269,7 +289,7 @@ class AttentionLoops:
                 score = Load(self.scores, place)
                 return seq(
                     store(self.scores, place, _exponential(score - largest)),
-                    store(self.weights, (row, self.key(t, k)), cast(score, self.element)),
+                    self.weigh(t, r, k, cast(score, self.element)),
                     store(self.total, own, total + score),
                 )
 
@@ -292,7 +312,7 @@ class AttentionLoops:
                 self.tile.rows, lambda r: store(self.partial, (self.row(t, r), t[-1]), Load(self.total, (*t, r)))
             )
 
-        return self._threads(part), self._threads(self._results)
+        return self.threads_of(part), self.threads_of(self._results)
 
     def _results(self, t: Threads) -> Stmt:
         a, tile = self.found, self.tile
@@ -316,7 +336,14 @@ class AttentionLoops:
 
         return each(tile.rows, of_row)
 
-    def _threads(self, body: Callable[[Threads], Stmt]) -> Stmt:
+    def number(self, t: Threads) -> Expr:
+        """Returns the number of a thread in its block."""
+        thread: Expr = ZERO
+        for v, n in zip(t, self.extents, strict=True):
+            thread = thread * index(n) + v
+        return thread
+
+    def threads_of(self, body: Callable[[Threads], Stmt]) -> Stmt:
         """Returns *body* for each thread of a block."""
         t = tuple([Var(axis[-1]) for axis in THREADS[-len(self.extents) :]])
         made = body(t)
@@ -337,21 +364,17 @@ class AttentionLoops:
         threads, whole = self.tile.threads, high * wide // side
 
         def body(t: Threads) -> Stmt:
-            thread: Expr = ZERO
-            for v, n in zip(t, self.extents, strict=True):
-                thread = thread * index(n) + v
-
             def one(n: Expr) -> Stmt:
-                place = n * index(threads) + thread
+                place = n * index(threads) + self.number(t)
                 outer, last = place // index(inner // side), place % index(inner // side)
                 lane = Var("lane")
                 at = (last, outer) if along else (outer, last * index(side) + lane if side > 1 else last)
-                fetched = vector_store(to, at, value(*at), lane) if side > 1 else store(to, at, value(*at))
+                fetched = vector_store(to, at, value(*at), lane, side) if side > 1 else store(to, at, value(*at))
                 return fetched if whole % threads == 0 else guarded(place < index(whole), fetched)
 
             return in_parts(-(-whole // threads), MOST_FETCHES, one)
 
-        return self._threads(body)
+        return self.threads_of(body)
 
 
 def _exponential(e: Expr) -> Expr:
