@@ -28,7 +28,8 @@ from device_time import kernel_seconds
 
 import weft
 from weft.cost import WHOLE_SOFTMAX, AttentionSizes, AttentionTile, Candidate, attention_tile_plans, cheapest
-from weft.driver.build import artifact_parts, build
+from weft.driver.build import build
+from weft.runtime.artifact import artifact_parts
 from weft.support.errors import WeftError
 from weft.targets import parse_target
 

@@ -48,6 +48,9 @@ MOST_FETCHES = 8
 MOST_REGISTERS = 128
 """Scores and sums that a thread keeps in registers at most."""
 
+MOST_OF_GROUPS = 160
+"""Those of groups of warps, the halves of queries and weights included."""
+
 WAVE_CYCLES = 4.0
 """What a warp's turn at the banks takes, beside a multiply-add of a warp: four of these are made at once."""
 
@@ -201,7 +204,7 @@ def _group_tiles(sizes: AttentionSizes, exponential: float) -> Iterator[Candidat
         for width in GROUP_COLUMNS:
             tile = AttentionTile(f.groups, f.quads, f.halves, width // f.quads, groups * WARPS_OF_GROUP, COPIES)
             own = tile.rows * (tile.keys + sizes.columns // f.quads) + (tile.keys + sizes.depth // f.quads)
-            if own <= MOST_REGISTERS:
+            if own <= MOST_OF_GROUPS:
                 products = (sizes.depth + sizes.columns) * width // (f.depth * f.columns)
                 work = GROUP_PRODUCT_CYCLES * products + tile.rows * tile.keys * exponential
                 yield Candidate(tile, _all_steps(tile, sizes, work, fetch=0.0))
