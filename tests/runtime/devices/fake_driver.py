@@ -96,6 +96,7 @@ GROUPS = "".join(
 OWN_HELPERS = {
     **FRAGMENT_HELPERS,
     "exp2_f32": "static inline float weft_exp2_f32(float x) { return __builtin_exp2f(x); }",
+    "exp2_flushed_f32": "static inline float weft_exp2_flushed_f32(float x) { return x < -126 ? 0 : __builtin_exp2f(x); }",
     "exp2_f64": "static inline double weft_exp2_f64(double x) { return __builtin_exp2(x); }",
 }
 """The helpers that the family of C does not have: those that are instructions, and functions of the machine's library."""

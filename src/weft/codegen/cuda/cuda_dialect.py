@@ -56,6 +56,7 @@ OWN_HELPERS: Final[Mapping[str, str]] = {
     **COPY_HELPERS,
     "min_f32": _asm("min_f32", "min.NaN.f32", _FLOAT, _FLOAT, _FLOAT),
     "max_f32": _asm("max_f32", "max.NaN.f32", _FLOAT, _FLOAT, _FLOAT),
+    "exp2_flushed_f32": _asm("exp2_flushed_f32", "ex2.approx.ftz.f32", _FLOAT, _FLOAT),
     "from_f16": _asm("from_f16", "cvt.f32.f16", _FLOAT, _HALF),
     "to_f16": _asm("to_f16", "cvt.rn.f16.f32", _HALF, _FLOAT),
     "to_bf16": _asm("to_bf16", "cvt.rn.bf16.f32", _HALF, _FLOAT),

@@ -33,6 +33,7 @@ from weft.ir import (
     ZERO,
     Const,
     Expr,
+    Mul,
     Var,
     all_of,
     apply,
@@ -90,6 +91,7 @@ class AttentionLoops:
             Buffer(n, (*self.extents, tile.rows), f32, "register") for n in ("largest", "scale", "total")
         )
         self.batch, self.block, self.step = Var("batch"), Var("block"), Var("step")
+        self.score, self.factor = _scaled(found)
 
     def make_shared(self) -> None:
         """Makes the buffers in shared memory: parts of the factors, the weights, and a number of each row and thread of it."""
@@ -257,7 +259,7 @@ class AttentionLoops:
         def score(r: Expr, k: Expr) -> Stmt:
             own = self.register(self.scores, t, r, k)
             row, key = self._of_all_rows(self.row(t, r)), self._of_all_keys(self.key(t, k))
-            made = substitute(self._at(a.score, row=row, key=key), {a.product: Load(self.scores, own)})
+            made = substitute(self._at(self.score, row=row, key=key), {a.product: Load(self.scores, own)})
             inside = all_of([self._has(a.row, row, tile.height), self._has(a.key, key, tile.width)])
             return store(self.scores, own, made if inside is TRUE else select(inside, made, HIDDEN))
 
@@ -288,7 +290,7 @@ class AttentionLoops:
                 place = self.register(self.scores, t, r, k)
                 score = Load(self.scores, place)
                 return seq(
-                    store(self.scores, place, _exponential(score - largest)),
+                    store(self.scores, place, self.power(score, largest)),
                     self.weigh(t, r, k, cast(score, self.element)),
                     store(self.total, own, total + score),
                 )
@@ -296,7 +298,7 @@ class AttentionLoops:
             return seq(
                 store(self.scale, own, largest),
                 in_parts(tile.x, VECTOR_WORDS, compared),
-                store(self.scale, own, _exponential(scale - largest)),
+                store(self.scale, own, self.power(scale, largest)),
                 store(self.total, own, total * scale),
                 each(self.own, scaled),
                 each(tile.keys, weight),
@@ -343,6 +345,16 @@ class AttentionLoops:
             thread = thread * index(n) + v
         return thread
 
+    def power(self, score: Expr, largest: Expr) -> Expr:
+        """Returns the exponential of a score less the largest, as a power of two, for which some machines have an instruction.
+
+        What exponents are rounded by is less than the last place of weights that matter. Where all scores are finite, one
+        multiply-add makes an exponent: what the largest is rounded by is the same for all weights of a row.
+        """
+        if self.factor is None:
+            return apply("exp2_flushed", (score - largest) * LOG2_E)
+        return apply("exp2_flushed", score * self.factor - largest * self.factor)
+
     def threads_of(self, body: Callable[[Threads], Stmt]) -> Stmt:
         """Returns *body* for each thread of a block."""
         t = tuple([Var(axis[-1]) for axis in THREADS[-len(self.extents) :]])
@@ -377,9 +389,9 @@ class AttentionLoops:
         return self.threads_of(body)
 
 
-def _exponential(e: Expr) -> Expr:
-    """Returns the exponential of a number that is not positive, as a power of two, which some machines have an instruction for.
-
-    What its exponent is rounded by is less than such a number's last place of weights that matter.
-    """
-    return apply("exp2", e * LOG2_E)
+def _scaled(found: Attention) -> tuple[Expr, Expr | None]:
+    """Returns a score that is finite in terms of a factor that it is without; None where it may be anything."""
+    score, scale = found.score, 1.0
+    while isinstance(score, Mul) and isinstance(score.b, Const) and float(score.b.value) > 0:
+        score, scale = score.a, scale * float(score.b.value)
+    return (score, const(scale * math.log2(math.e), f32)) if score is found.product else (found.score, None)
