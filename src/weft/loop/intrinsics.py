@@ -42,9 +42,9 @@ WARP_BARRIER: Final = "weft.barrier.warp"
 """The same for the threads of a warp."""
 
 ASYNC_COPY: Final = "weft.copy.async"
-"""Called with two addresses, where to write and where to read, and a number of elements that are copied while the thread goes on:
-what is written is undefined until the thread waits for it, and others see it after a barrier behind that. With a condition as the
-fourth argument, nothing is read where that does not hold: zeros are written."""
+"""Called with two addresses, where to write and where to read, a number of elements that are copied while the thread goes on, and
+a condition: where it does not hold, nothing is read, and zeros are written. What is written is undefined until the thread waits
+for it, and others see it after a barrier behind that."""
 
 ASYNC_COMMIT: Final = "weft.copy.commit"
 """Called by all threads of a block: the copies that a thread has begun since the last such call are a group."""

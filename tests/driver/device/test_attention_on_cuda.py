@@ -53,4 +53,4 @@ def test_results_are_those_of_the_processor(
 def test_it_is_one_kernel(kind: int) -> None:
     made = build(attention(MANY, 512, kind), "cuda -arch=sm_90", cache=None)
     (kernel,) = made.kernels.values()
-    assert ("cuda.mma_f16" in kernel.flat) == (kind == TensorProto.FLOAT16)
+    assert ("cuda.wgmma_registers_f16" in kernel.flat) == (kind == TensorProto.FLOAT16)

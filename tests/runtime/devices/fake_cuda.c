@@ -227,22 +227,22 @@ void fake_warp_product(int is_bf16, float *c, const uint32_t *a, const uint32_t 
 
 /* Copies that run ahead: each thread's are kept until it waits for their group. */
 enum { MOST_COPIES = 512 };
-typedef struct { void *to; const void *from; int size, group; } Copy;
+typedef struct { void *to; const void *from; int size, read, group; } Copy;
 static Copy copies[MOST_THREADS][MOST_COPIES];
 static int begun[MOST_THREADS], committed[MOST_THREADS];
 
-void fake_copy(int size, void *to, const void *from) {
+void fake_copy(int size, int read, void *to, const void *from) {
   int thread = grid_thread();
   if (begun[thread] == MOST_COPIES || ((uintptr_t)to | (uintptr_t)from) % (uintptr_t)size) abort();
   memset(to, 0xff, (size_t)size);
-  copies[thread][begun[thread]++] = (Copy){to, from, size, committed[thread]};
+  copies[thread][begun[thread]++] = (Copy){to, from, size, read, committed[thread]};
 }
 void fake_commit(void) { committed[grid_thread()]++; }
 void fake_wait(int left) {
   int thread = grid_thread(), kept = 0;
   for (int n = 0; n < begun[thread]; n++) {
     Copy *c = &copies[thread][n];
-    if (c->group < committed[thread] - left) memcpy(c->to, c->from, (size_t)c->size);
+    if (c->group < committed[thread] - left) memcpy(memset(c->to, 0, (size_t)c->size), c->from, (size_t)c->read);
     else copies[thread][kept++] = *c;
   }
   begun[thread] = kept;
@@ -260,15 +260,30 @@ void fake_begin_kernel(void) {
   memset(begun, 0, sizeof begun);
   memset(committed, 0, sizeof committed);
 }
+static size_t right_place(int across, int column, int k, size_t apart) {
+  return across ? (size_t)(column / 64) * apart + (size_t)(k / 8 * 1024 + k % 8 * 128 + column % 64 * 2)
+                : (size_t)(column / 8 * 1024 + column % 8 * 128 + k * 2);
+}
+/* The left factor is in registers of the warps, as that of `fake_warp_product`. */
+void fake_group_product_of_registers(int is_bf16, int across, int columns, float *c, const uint32_t *a, const uint8_t *b,
+                                     size_t apart) {
+  int thread = grid_thread(), warp = thread / 32, lane = thread % 32;
+  memcpy(left[thread], a, sizeof left[0]);
+  grid_barrier();
+  for (int n = 0; n < columns / 2; n++) {
+    int row = n / 2 % 2 * 8 + lane / 4, column = n / 4 * 8 + lane % 4 * 2 + n % 2;
+    for (int k = 0; k < 16; k++)
+      c[n] += left_element(warp, row, k, is_bf16) * swizzled(b, right_place(across, column, k, apart), is_bf16);
+  }
+  grid_barrier();
+}
 void fake_group_product(int is_bf16, int across, int columns, float *c, const uint8_t *a, const uint8_t *b, size_t apart) {
   int thread = grid_thread() % 128, warp = thread / 32, lane = thread % 32;
   for (int n = 0; n < columns / 2; n++) {
     int row = warp * 16 + n / 2 % 2 * 8 + lane / 4, column = n / 4 * 8 + lane % 4 * 2 + n % 2;
     for (int k = 0; k < 16; k++) {
-      size_t at = across ? (size_t)(column / 64) * apart + (size_t)(k / 8 * 1024 + k % 8 * 128 + column % 64 * 2)
-                         : (size_t)(column / 8 * 1024 + column % 8 * 128 + k * 2);
       float left_one = swizzled(a, (size_t)(row / 8 * 1024 + row % 8 * 128 + k * 2), is_bf16);
-      c[n] += left_one * swizzled(b, at, is_bf16);
+      c[n] += left_one * swizzled(b, right_place(across, column, k, apart), is_bf16);
     }
   }
 }

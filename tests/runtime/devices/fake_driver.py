@@ -38,6 +38,7 @@ WORDS = """
 struct weft_dim { unsigned x, y, z; };
 extern "C" { extern weft_dim threadIdx, blockIdx; void grid_barrier(void); }
 #define __syncthreads() grid_barrier()
+#define __syncwarp() grid_barrier()
 #define sqrtf __builtin_sqrtf
 #define sqrt __builtin_sqrt
 #define WEFT_QUAD(name, kind) \\
@@ -63,14 +64,14 @@ extern "C" void fake_warp_product(int is_bf16, float *c, const uint32_t *a, cons
 """The product of a warp in the place of the instruction."""
 ASYNC = """
 extern "C" {
-void *fake_dynamic(void); void fake_copy(int size, void *to, const void *from); void fake_commit(void); void fake_wait(int);
+void *fake_dynamic(void);
+void fake_copy(int size, int read, void *to, const void *from); void fake_commit(void); void fake_wait(int);
 void fake_group_product(int, int, int, float *, const uint8_t *, const uint8_t *, uint64_t);
+void fake_group_product_of_registers(int, int, int, float *, const uint32_t *, const uint8_t *, uint64_t);
 }
-static const uint8_t fake_zeros[16] = {0};
 struct fake_matrix { const uint8_t *begin; uint64_t apart; };
 #define WEFT_DYNAMIC(name) unsigned char *const name = (unsigned char *)fake_dynamic();
-#define WEFT_COPY(kind, n, to, from) fake_copy(n, to, from)
-#define WEFT_FILL(n, to, from, size) fake_copy(n, to, (size) ? (from) : fake_zeros)
+#define WEFT_COPY(kind, n, to, from, size) fake_copy(n, size, to, from)
 #define WEFT_COMMIT fake_commit()
 #define WEFT_WAIT(n) fake_wait(n)
 #define WEFT_SHOW
@@ -83,6 +84,9 @@ GROUPS = "".join(
     [
         f"""#define WEFT_GROUP_PRODUCT_{n}(type, across, c, a, b) do {{ const fake_matrix a_ = a, b_ = b; \\
   fake_group_product(type[0] == 'b', across[0] == '1', {n}, c, a_.begin, b_.begin, b_.apart); }} while (0)
+#define WEFT_GROUP_PRODUCT_{n}_registers(type, across, c, a0, a1, a2, a3, b) do {{ \\
+  const fake_matrix b_ = b; const uint32_t a_[4] = {{a0, a1, a2, a3}}; \\
+  fake_group_product_of_registers(type[0] == 'b', across[0] == '1', {n}, c, a_, b_.begin, b_.apart); }} while (0)
 #define WEFT_GROUP_KEEP_{n}(c)
 """
         for n in GROUP_COLUMNS
@@ -92,6 +96,7 @@ GROUPS = "".join(
 OWN_HELPERS = {
     **FRAGMENT_HELPERS,
     "exp2_f32": "static inline float weft_exp2_f32(float x) { return __builtin_exp2f(x); }",
+    "exp2_flushed_f32": "static inline float weft_exp2_flushed_f32(float x) { return x < -126 ? 0 : __builtin_exp2f(x); }",
     "exp2_f64": "static inline double weft_exp2_f64(double x) { return __builtin_exp2(x); }",
 }
 """The helpers that the family of C does not have: those that are instructions, and functions of the machine's library."""
@@ -113,7 +118,7 @@ def host_text(text: str) -> str:
     facts, kernels = read_facts(text)
     entries = [_entry(name, params) for name, params in _KERNEL.findall(kernels)]
     products = [ASYNC, GROUPS]
-    products += [WARP_PRODUCT, GATHER] if set(facts.helpers) & set(FRAGMENT_HELPERS) else []
+    products += [WARP_PRODUCT, GATHER]
     return "\n".join(
         [
             HEAD,

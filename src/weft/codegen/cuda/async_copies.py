@@ -19,10 +19,8 @@ ALIGNMENT: Final = 1024
 
 COPY_MACROS: Final = f"""#define WEFT_DYNAMIC(name) extern __shared__ __align__({ALIGNMENT}) unsigned char name[];
 #define WEFT_SHARED(p) ((uint32_t)__cvta_generic_to_shared(p))
-#define WEFT_COPY(kind, n, to, from) \\
-  asm volatile("cp.async." kind ".shared.global [%0], [%1], " #n ";" :: "r"(WEFT_SHARED(to)), "l"(from) : "memory")
-#define WEFT_FILL(n, to, from, size) \\
-  asm volatile("cp.async.ca.shared.global [%0], [%1], " #n ", %2;" \\
+#define WEFT_COPY(kind, n, to, from, size) \\
+  asm volatile("cp.async." kind ".shared.global [%0], [%1], " #n ", %2;" \\
                :: "r"(WEFT_SHARED(to)), "l"(from), "r"(size) : "memory")
 #define WEFT_COMMIT asm volatile("cp.async.commit_group;" ::: "memory")
 #define WEFT_WAIT(n) asm volatile("cp.async.wait_group %0;" :: "n"(n) : "memory")
@@ -32,13 +30,10 @@ COPY_MACROS: Final = f"""#define WEFT_DYNAMIC(name) extern __shared__ __align__(
 
 COPY_HELPERS: Final = {
     **{
-        f"copy_{n}": f'static inline void weft_copy_{n}(void *to, const void *from) {{ WEFT_COPY("{kind}", {n}, to, from); }}'
+        f"copy_{n}": f"""static inline void weft_copy_{n}(void *to, const void *from, bool holds) {{
+  WEFT_COPY("{kind}", {n}, to, from, holds ? {n} : 0);
+}}"""
         for n, kind in ((4, "ca"), (8, "ca"), (16, "cg"))
-    },
-    **{
-        f"fill_{n}": f"static inline void weft_fill_{n}(void *to, const void *from, bool is_read) {{ "
-        f"WEFT_FILL({n}, to, from, is_read ? {n} : 0); }}"
-        for n in (4, 8, 16)
     },
     "swizzled": """static inline void *weft_swizzled(void *base, int64_t at) {
   return (unsigned char *)base + (at ^ (at >> 3 & 112));
@@ -48,8 +43,8 @@ COPY_HELPERS: Final = {
 
 
 def write_copy(f: Writer, s: Call) -> None:
-    """Writes a copy of as many bytes as its elements have, or of zeros where its condition does not hold."""
-    to, source, count, *condition = s.args
+    """Writes a copy of as many bytes as its elements have, of which none are read where its condition does not hold."""
+    to, source, count, holds = s.args
     assert isinstance(to, Address)
     assert isinstance(count, Const)
     size = to.buffer.dtype.bytes
@@ -58,8 +53,7 @@ def write_copy(f: Writer, s: Call) -> None:
         at = f"({buffer} + {index})"
         if to.buffer.scope == SWIZZLED_SCOPE:
             at = f"{f.helper('swizzled')}({buffer}, {size} * ({index}))"
-        name, given = "fill" if condition else "copy", ", ".join([f.scalar(a) for a in (source, *condition)])
-        f.line(f"{f.helper(f'{name}_{int(count.value) * size}')}({at}, {given});")
+        f.line(f"{f.helper(f'copy_{int(count.value) * size}')}({at}, {f.scalar(source)}, {f.scalar(holds)});")
 
 
 def write_commit(f: Writer, s: Call) -> None:

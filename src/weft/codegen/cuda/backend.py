@@ -9,6 +9,7 @@ from weft.codegen.backend import Code, Image, Module, Rewrite, Source, SourceCod
 from weft.codegen.c_family.kernel_facts import read_facts
 from weft.codegen.cuda.check_fragments import check_fragments
 from weft.codegen.cuda.cuda_kernels import code_arch, symbol_of, whole_source, write_source
+from weft.codegen.cuda.fragment_registers import place_fragments
 from weft.codegen.cuda.nvrtc import compile_cubin
 from weft.codegen.cuda.warpgroups import form_warpgroups
 from weft.loop import Program
@@ -23,7 +24,11 @@ class CudaBackend:
 
     def passes(self, target: Target) -> Sequence[Rewrite]:
         """Returns a check of products of warps, and the making of those of groups; NVRTC unrolls loops."""
-        return (("check_fragments", check_fragments), ("form_warpgroups", form_warpgroups))
+        return (
+            ("place_fragments", place_fragments),
+            ("check_fragments", check_fragments),
+            ("form_warpgroups", form_warpgroups),
+        )
 
     def write(self, program: Program, target: Target) -> Source:
         """Writes the kernels of *program*."""

@@ -14,12 +14,12 @@ from weft.codegen.c_family.vector_words import MemoryVectors
 from weft.codegen.cuda.async_copies import COPIES, COPY_HELPERS, SWIZZLED_SCOPE, write_dynamic
 from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, PRODUCTS
 from weft.codegen.cuda.group_products import GROUP_HELPERS, GROUP_PRODUCTS
-from weft.loop import BARRIER
+from weft.loop import BARRIER, WARP_BARRIER
 
 WORDS: Final = ThreadWords(
     number=lambda kind, axis: f"{kind}.{axis}",
     shared="__shared__ __align__(16) ",
-    barriers={BARRIER: "__syncthreads()"},
+    barriers={BARRIER: "__syncthreads()", WARP_BARRIER: "__syncwarp()"},
     calls={**PRODUCTS, **GROUP_PRODUCTS, **COPIES},
     dynamic={SWIZZLED_SCOPE: write_dynamic},
 )
@@ -56,6 +56,7 @@ OWN_HELPERS: Final[Mapping[str, str]] = {
     **COPY_HELPERS,
     "min_f32": _asm("min_f32", "min.NaN.f32", _FLOAT, _FLOAT, _FLOAT),
     "max_f32": _asm("max_f32", "max.NaN.f32", _FLOAT, _FLOAT, _FLOAT),
+    "exp2_flushed_f32": _asm("exp2_flushed_f32", "ex2.approx.ftz.f32", _FLOAT, _FLOAT),
     "from_f16": _asm("from_f16", "cvt.f32.f16", _FLOAT, _HALF),
     "to_f16": _asm("to_f16", "cvt.rn.f16.f32", _HALF, _FLOAT),
     "to_bf16": _asm("to_bf16", "cvt.rn.bf16.f32", _HALF, _FLOAT),

@@ -39,7 +39,8 @@ def whole_source(source: Source) -> str:
 def macros(needs: Sequence[str]) -> list[str]:
     """Returns the macros of instructions that helpers called *needs*, and the statements beside them, are written with."""
     groups = dict.fromkeys([PRODUCT_MACROS[n.removeprefix("group_")] for n in needs if n in GROUP_HELPERS])
-    found = [MMA, GATHER] if set(needs) & set(FRAGMENT_HELPERS) else []
+    found = [MMA] if set(needs) & set(FRAGMENT_HELPERS) else []
+    found += [GATHER] if set(needs) & {*FRAGMENT_HELPERS, *GROUP_HELPERS} else []
     found += [COPY_MACROS] if set(needs) & {*COPY_HELPERS, *GROUP_HELPERS} else []
     return [*found, *([GROUP_MACROS, *groups] if groups else [])]
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from weft.codegen.cuda.async_copies import SWIZZLED_SCOPE
 from weft.codegen.cuda.check_fragments import SHAPE, Around, inside, product_error
-from weft.codegen.cuda.group_products import BEGIN, COMMIT, WAIT, product_of
+from weft.codegen.cuda.group_products import BEGIN, COMMIT, GROUP_CALLEES, WAIT, product_of
 from weft.ir import ZERO, Bounds, Const, Expr, Var, index, known_divisor, prove, simplify, substitute
 from weft.loop import (
     ASYNC_COPY,
@@ -54,12 +54,14 @@ from weft.targets.instructions import (
     FRAGMENT,
     GROUP_COLUMNS,
     GROUP_INSTRUCTIONS,
+    REGISTER_GROUP_INSTRUCTIONS,
     SWIZZLED_BYTES,
     SWIZZLED_ROWS,
     WARPS_OF_GROUP,
 )
 
-_TYPES = {callee: dtype for dtype, callee in GROUP_INSTRUCTIONS.items()}
+_IN_REGISTERS = frozenset(REGISTER_GROUP_INSTRUCTIONS.values())
+_TYPES = {c: t for made in (GROUP_INSTRUCTIONS, REGISTER_GROUP_INSTRUCTIONS) for t, c in made.items()}
 _KNOWN = {*_TYPES, ASYNC_COPY, ASYNC_WAIT}
 
 
@@ -131,11 +133,14 @@ class _Group:
         strides = [int(n.value) if isinstance(n, Const) else 0 for n in numbers]
         self.check_threads()
         self.check_sums(sums, strides[0])
-        first = self.left_rows(left, strides[1:3])
+        in_registers = self.call.callee in _IN_REGISTERS
+        first = left.indices[0] if in_registers else self.left_rows(left, strides[1:3])
         columns, across, apart = self.right_columns(right, strides[3:])
         facts = (self.columns, int(across), apart * right.buffer.dtype.bytes)
         places = (Address(sums.buffer, (ZERO,)), Address(left.buffer, (first,)), Address(right.buffer, (columns,)))
-        return Call(product_of(_TYPES[self.call.callee]), (*places, *[index(n) for n in facts]))
+        return Call(
+            product_of(_TYPES[self.call.callee], in_registers=in_registers), (*places, *[index(n) for n in facts])
+        )
 
     @property
     def count(self) -> int:
@@ -253,6 +258,6 @@ def _group(part: Stmt) -> list[Stmt]:
     s = part
     while isinstance(s, For) and s.kind is LoopKind.UNROLLED:
         s = s.body
-    if not isinstance(s, Call) or s.callee not in {product_of(t) for t in _TYPES.values()}:
+    if not isinstance(s, Call) or s.callee not in GROUP_CALLEES:
         return [part]
     return [Call(BEGIN, ()), part, Call(COMMIT, ()), Call(WAIT, (ZERO, s.args[0], s.args[3]))]

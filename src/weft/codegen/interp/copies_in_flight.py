@@ -13,7 +13,7 @@ from weft.codegen.interp.array_memory import Array, undefined
 from weft.codegen.interp.faults import ExecutionError
 from weft.codegen.interp.grid import Memory
 from weft.codegen.interp.thread_lanes import Lanes, Mask, Memo
-from weft.ir import ONE, Expr, Ramp, Select, const
+from weft.ir import ONE, Expr, Ramp, broadcast, const, select
 from weft.loop import Address, AsyncStep, Buffer, Call, Load
 
 
@@ -65,16 +65,12 @@ class AsyncCopies:
 
     def begin(self, r: Threads, s: Call, mask: Mask) -> None:
         """Begins a copy: it reads at once, which its reader may not rely on."""
-        to, source, count, *condition = s.args
+        to, source, count, holds = s.args
         assert isinstance(to, Address)
         assert isinstance(source, Address)
         lanes = int(r.lanes.evaluate(count, None))
         read, written = [Load(a.buffer, (Ramp(a.indices[0], ONE, lanes),)) for a in (source, to)]
-        value: Expr = read
-        for holds in condition:
-            assert isinstance(holds, Expr)
-            value = Select(holds, read, const(0, read.dtype))
-        values = r.lanes.evaluate(value, mask)
+        values = r.lanes.evaluate(select(holds, read, broadcast(const(0, to.buffer.dtype), lanes)), mask)
         memory, places, element = r.where(to.buffer, written.indices, mask, {})
         r.touch(memory, places, element)
         r.count(memory, places, element, writes=True, at=written)

@@ -12,7 +12,15 @@ from weft.cost.rules.grid_time import LAUNCH_CYCLES
 from weft.cost.rules.row_threads import FULL_DEVICE
 from weft.cost.rules.shared_tile import BANKS
 from weft.targets import Target
-from weft.targets.instructions import FRAGMENT, FRAGMENT_INSTRUCTIONS, intrinsics_of
+from weft.targets.instructions import (
+    FRAGMENT,
+    FRAGMENT_INSTRUCTIONS,
+    GROUP_COLUMNS,
+    REGISTER_GROUP_INSTRUCTIONS,
+    SWIZZLED_BYTES,
+    WARPS_OF_GROUP,
+    intrinsics_of,
+)
 
 SHAPES = ((16, 16), (8, 16), (16, 8), (8, 8), (8, 32), (4, 16), (4, 32), (2, 32))
 """Threads of a block along rows, and along keys and columns."""
@@ -23,8 +31,11 @@ ROWS, KEYS = (1, 2, 4, 8), (1, 2, 4)
 WARPS, FRAGMENTS = (4, 2, 8, 1), (8, 4)
 """Warps of a block that multiply in fragments, and fragments of keys that each takes at once."""
 
-PRODUCT_CYCLES = 8.0
-"""What a product of fragments takes a warp, with the reads of its factors."""
+WARP_GROUPS, COPIES = (1, 2), 2
+"""Groups of four warps of a block, and the blocks of keys and values in its memory."""
+
+PRODUCT_CYCLES, GROUP_PRODUCT_CYCLES = 8.0, 2.0
+"""What a product of fragments takes a warp, with the reads of its factors, and what it takes as a part of a group's."""
 
 WORD_BYTES, NARROW_BYTES = 4, 2
 
@@ -36,6 +47,9 @@ MOST_FETCHES = 8
 
 MOST_REGISTERS = 128
 """Scores and sums that a thread keeps in registers at most."""
+
+MOST_OF_GROUPS = 160
+"""Those of groups of warps, the halves of queries and weights included."""
 
 WAVE_CYCLES = 4.0
 """What a warp's turn at the banks takes, beside a multiply-add of a warp: four of these are made at once."""
@@ -63,7 +77,8 @@ SCORE_ACCESSES, WORD_CYCLES = 8, 1 / 512
 class AttentionTile(Decision):
     """A block of *y* by *x* threads, each with *rows* rows, and *keys* keys of those taken at once; all 0: several kernels.
 
-    With *warps*, it has so many of such threads, whose products are fragments (`FragmentTile`).
+    With *warps*, it has so many of such threads, whose products are fragments (`FragmentTile`); with *copies* of keys and
+    values in its memory, they are made by groups of four warps while others are fetched.
     """
 
     question = "the tile of an attention"
@@ -73,6 +88,7 @@ class AttentionTile(Decision):
     rows: int
     keys: int
     warps: int = 0
+    copies: int = 0
 
     @property
     def threads(self) -> int:
@@ -159,8 +175,11 @@ def attention_tile_plans(sizes: AttentionSizes, target: Target) -> Iterator[Cand
                 fits = tile.shared_words(sizes.depth, sizes.columns) * WORD_BYTES <= room and own <= MOST_REGISTERS
                 if fits and (grid is None or y * x <= grid.block):
                     yield Candidate(tile, _cycles(tile, sizes, exponential))
-    if sizes.narrow and not {i.name for i in intrinsics_of(target)}.isdisjoint(FRAGMENT_INSTRUCTIONS.values()):
+    known = {i.name for i in intrinsics_of(target)} if sizes.narrow else set()
+    if not known.isdisjoint(FRAGMENT_INSTRUCTIONS.values()):
         yield from [t for t in _fragment_tiles(sizes, exponential) if t.decision.fragment_bytes(sizes) <= room]
+    if not known.isdisjoint(REGISTER_GROUP_INSTRUCTIONS.values()):
+        yield from _group_tiles(sizes, exponential)
 
 
 def _fragment_tiles(sizes: AttentionSizes, exponential: float) -> Iterator[Candidate[AttentionTile]]:
@@ -174,6 +193,21 @@ def _fragment_tiles(sizes: AttentionSizes, exponential: float) -> Iterator[Candi
             products = (sizes.depth + sizes.columns) * tile.width // (f.depth * f.columns)
             work = PRODUCT_CYCLES * products + tile.rows * tile.keys * exponential
             yield Candidate(tile, _all_steps(tile, sizes, work))
+
+
+def _group_tiles(sizes: AttentionSizes, exponential: float) -> Iterator[Candidate[AttentionTile]]:
+    """Yields the tiles of groups of warps."""
+    f = FRAGMENT
+    if sizes.depth % (SWIZZLED_BYTES // NARROW_BYTES) or sizes.columns not in GROUP_COLUMNS:
+        return
+    for groups in WARP_GROUPS:
+        for width in GROUP_COLUMNS:
+            tile = AttentionTile(f.groups, f.quads, f.halves, width // f.quads, groups * WARPS_OF_GROUP, COPIES)
+            own = tile.rows * (tile.keys + sizes.columns // f.quads) + (tile.keys + sizes.depth // f.quads)
+            if own <= MOST_OF_GROUPS:
+                products = (sizes.depth + sizes.columns) * width // (f.depth * f.columns)
+                work = GROUP_PRODUCT_CYCLES * products + tile.rows * tile.keys * exponential
+                yield Candidate(tile, _all_steps(tile, sizes, work, fetch=0.0))
 
 
 def join_attention_plans(sizes: AttentionSizes, target: Target) -> list[Candidate[JoinAttention]]:
@@ -196,9 +230,9 @@ def _cycles(t: AttentionTile, a: AttentionSizes, exponential: float) -> float:
     return _all_steps(t, a, products + sums)
 
 
-def _all_steps(t: AttentionTile, a: AttentionSizes, work: float) -> float:
+def _all_steps(t: AttentionTile, a: AttentionSizes, work: float, fetch: float = FETCH_CYCLES) -> float:
     """Returns the cycles of all blocks whose threads have so much *work* in a step, beside what they fetch and exchange."""
-    fetched = FETCH_CYCLES * t.width * (a.depth + a.columns) / t.threads
+    fetched = fetch * t.width * (a.depth + a.columns) / t.threads
     full = -(-a.rows // t.height) * a.batch * t.threads / FULL_DEVICE
     step = (work + fetched + t.rows * t.x) * max(WARPS_ALONE, full) + STEP_CYCLES
     return step * -(-a.keys // t.width)

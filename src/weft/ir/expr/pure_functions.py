@@ -29,6 +29,7 @@ class Intrinsic:
     chooses.
     `watched(x, low, high)` is `min(max(x, low), high)`, which rarely differs from *x*; a backend may report to its caller where
     it differs, and such a report may be a false alarm.
+    `exp2_flushed` is the power of two where that is a normal number, else zero.
     `rounded` returns its operand, a sum as it was rounded: a compiler that may reassociate is kept from looking through it.
     """
 
@@ -82,6 +83,11 @@ def _fma(a: Any, b: Any, c: Any) -> Any:
     return (np.asarray(a, wide) * np.asarray(b, wide) + np.asarray(c, wide)).astype(dtype)[()]
 
 
+def _exp2_flushed(x: Any) -> Any:
+    made = np.exp2(x)
+    return np.where(made < np.finfo(made.dtype).tiny, np.zeros_like(made), made)[()]
+
+
 def _rsqrt(x: Any) -> Any:
     return (1.0 / np.sqrt(np.asarray(x, np.float64))).astype(np.asarray(x).dtype)[()]
 
@@ -109,6 +115,7 @@ for _name, _reference in {
     "atanh": np.arctanh,
 }.items():
     declare(_name, 1, _reference)
+declare("exp2_flushed", 1, _exp2_flushed)
 declare("rounded", 1, lambda x: x)
 declare("erf", 1, _in_double(math.erf))
 declare("sigmoid", 1, _sigmoid)

@@ -66,6 +66,17 @@ def open_axes(a: ThreadAccess, b: ThreadAccess, carrier: ThreadSpot | None, axes
     return {x: n for x, n in axes.items() if x not in decided and n > 1}
 
 
+def unknown_axes(
+    a: ThreadAccess, b: ThreadAccess, carrier: ThreadSpot | None, axes: Mapping[str, int], bounds: Bounds
+) -> set[str]:
+    """Returns those of *axes* along which the two may be different threads that access one element."""
+    free = open_axes(a, b, carrier, axes)
+    if a.indices is None or b.indices is None:
+        return set(free)
+    pair = _Pair(a, b, _common(a, b, carrier), bounds, carrier, next_only=False)
+    return {axis for axis, n in free.items() if not pair.is_of_one_thread({axis: n})}
+
+
 def _common(a: ThreadAccess, b: ThreadAccess, carrier: ThreadSpot | None) -> ThreadSpot | None:
     return meet(a.spot, b.spot) if carrier is None else carrier.parent
 

@@ -41,7 +41,7 @@ from weft.loop import (
 )
 from weft.lower.analysis.barrier_intervals import ThreadAccess, ThreadSpot, accesses, thread_extents, tree, within
 from weft.lower.analysis.grid_shape import THREADS, is_over_blocks
-from weft.lower.analysis.thread_conflicts import conflicts, open_axes
+from weft.lower.analysis.thread_conflicts import conflicts, unknown_axes
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, map_functions, size_bounds
 from weft.support.errors import LoweringError
 from weft.targets import Sight, Target, sight_of
@@ -50,20 +50,22 @@ from weft.targets import Sight, Target, sight_of
 def insert_barriers(program: Program, target: Target) -> Program:
     """Returns *program* with barriers in its grids; refuses one whose threads, or warps, access each other's private memory."""
     warp = target.grid.warp if target.grid else 1
-    return map_functions(program, lambda f: _Insert(size_bounds(f), warp).rewrite(f.body))
+    waits = any(scope.sight is Sight.WARP for scope in target.scopes)
+    return map_functions(program, lambda f: _Insert(size_bounds(f), warp, waits=waits).rewrite(f.body))
 
 
 class _Insert(StmtRewriter):
     """Looks at each grid as a whole."""
 
-    def __init__(self, bounds: Bounds, warp: int) -> None:
+    def __init__(self, bounds: Bounds, warp: int, *, waits: bool) -> None:
         self.bounds = bounds
         self.warp = warp
+        self.waits = waits
 
     def visit(self, s: Stmt) -> Visited:
         if not is_over_blocks(s):
             return super().visit(s)
-        return _Put(_Plan(s, self.bounds, self.warp).made()).rewrite(s)
+        return _Put(_Plan(s, self.bounds, self.warp, waits=self.waits).made()).rewrite(s)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +92,13 @@ class Barriers:
 class _Plan:
     """Finds the dependences of a grid, and where barriers are to stand."""
 
-    def __init__(self, root: Stmt, bounds: Bounds, warp: int) -> None:
+    def __init__(self, root: Stmt, bounds: Bounds, warp: int, *, waits: bool) -> None:
         self.bounds = bounds
         self.warp = warp
+        self.waits = waits
         self.spots = tree(root)
         self.axes = thread_extents(root)
+        self.of_warp = _axes_of_warp(self.axes, warp)
         self.barriers = Barriers()
 
     def made(self) -> Barriers:
@@ -107,8 +111,10 @@ class _Plan:
         if private := by_sight.get(Sight.THREAD):
             _refuse(private[0])
         self.check_warps(by_sight.get(Sight.WARP, []))
-        self.place([*by_sight.get(Sight.GRID, []), *by_sight.get(Sight.BLOCK, [])], BARRIER)
-        self.place(by_sight.get(Sight.WARP, []), WARP_BARRIER)
+        of_block = by_sight.get(Sight.BLOCK, [])
+        near = [d for d in of_block if self.waits and self.is_in_warp(d)]
+        self.place([*by_sight.get(Sight.GRID, []), *[d for d in of_block if d not in near]], BARRIER)
+        self.place([*near, *by_sight.get(Sight.WARP, [])], WARP_BARRIER)
         return self.barriers
 
     def dependences(self) -> list[Dependence]:
@@ -132,18 +138,22 @@ class _Plan:
                     made.append(Dependence(a, b, carrier, far))
         return made
 
+    def is_in_warp(self, d: Dependence) -> bool:
+        """Tells whether only threads of one warp access an element."""
+        unknown = unknown_axes(d.source, d.sink, d.carrier, self.axes, self.bounds)
+        return self.of_warp is not None and unknown <= self.of_warp
+
     def check_warps(self, found: list[Dependence]) -> None:
-        """Refuses memory of warps in blocks whose rows of threads are not warps, and dependences through it between rows."""
-        width, rest = self.axes.get(THREADS[-1], 1), [n for x, n in self.axes.items() if x != THREADS[-1] and n > 1]
+        """Refuses memory of warps in blocks whose last axes are no warps, and dependences through it between warps."""
         used = [s.stmt.buffer for s in self.spots if isinstance(s.stmt, Store) and _is_of_warp(s.stmt.buffer)]
-        if used and not (width == self.warp or (width < self.warp and not rest)):
+        if used and self.of_warp is None:
             shape = " x ".join([str(n) for n in self.axes.values()])
             raise LoweringError(
                 f"{used[0].name} is in warp memory, but a row of a block of {shape} threads is not a warp",
                 hint=f"bind a loop of {self.warp} iterations to {THREADS[-1]}, or use shared memory",
             )
         for d in found:
-            if open_axes(d.source, d.sink, d.carrier, self.axes).keys() - {THREADS[-1]}:
+            if not self.is_in_warp(d):
                 raise LoweringError(
                     f"{d.source.buffer.name} is in warp memory, but threads of several warps use it",
                     hint='put it into "shared" memory',
@@ -225,6 +235,17 @@ def _refuse(d: Dependence) -> None:
         f"{b.name} is in {b.scope} memory, which each thread has for itself, but one thread uses what another wrote there",
         hint='put it into "shared" memory, or bind the loops of all that use it to the same threads',
     )
+
+
+def _axes_of_warp(axes: dict[str, int], warp: int) -> set[str] | None:
+    """Returns the last axes, along which threads are a warp, or all of a part of one; None where rows of threads are neither."""
+    count = 1
+    found: set[str] = set()
+    for axis in reversed(axes):
+        if axes[axis] > 1 and count == warp:
+            return found
+        count, found = count * axes[axis], {*found, axis}
+    return found if count <= warp else None
 
 
 def _is_of_warp(b: Buffer) -> bool:

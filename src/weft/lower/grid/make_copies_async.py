@@ -1,9 +1,8 @@
 """Makes the copies that threads wait for asynchronous, where the target has such: of 4, 8 or 16 bytes side by side.
 
-    S[ramp(t * 8, 1, 8)] = A[ramp(k * 256 + t * 8, 1, 8)]   ->   call("weft.copy.async", S.at(t * 8), A.at(k * 256 + t * 8), 8)
+    S[ramp(t * 8, 1, 8)] = A[ramp(k * 256 + t * 8, 1, 8)]   ->   call("weft.copy.async", S.at(t * 8), A.at(k * 256 + t * 8), 8, 1)
 
-and a value that is zero unless a condition holds has that as the fourth argument.
-
+The last argument is the condition of a copy, which is one of zeros where it does not hold: that of a statement, or of the value.
 Other copies stay as they are: a thread that waits has made them already. A target without asynchronous copies waits for nothing.
 """
 
@@ -11,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.ir import ONE, Expr, Ramp, Select, const, index, known_divisor
+from weft.ir import ONE, TRUE, Expr, Ramp, Select, broadcast, const, index, known_divisor, reads_memory
 from weft.loop import (
     ASYNC_COMMIT,
     ASYNC_COPY,
@@ -20,6 +19,7 @@ from weft.loop import (
     Address,
     Buffer,
     Call,
+    If,
     Load,
     Program,
     Stmt,
@@ -53,24 +53,36 @@ class _Make(StmtRewriter):
         self.has_copies = has_copies
 
     def visit_store(self, s: Store) -> Visited:
-        read, condition = _filled(s.value)
-        if not self.has_copies or s.buffer not in self.awaited or s.mask is not None or read is None:
+        if isinstance(s.value, Select) and s.value.cond.dtype.lanes == 1 and s.value.other is const(0, s.value.dtype):
+            made = Store(s.buffer, s.indices, s.value.then, s.mask)
+            copied = self.copy(made, s.value.cond)
+            return s if copied is made else copied
+        return self.copy(s, TRUE)
+
+    def visit_if(self, s: If) -> Visited:
+        """Makes a store and, where its condition does not hold, one of zeros, a copy under that condition."""
+        made = s.then
+        if isinstance(made, Store) and not reads_memory(s.cond) and s.other is _of_zeros(made):
+            made = self.copy(made, s.cond)
+        return super().visit_if(s) if made is s.then else made
+
+    def copy(self, s: Store, holds: Expr) -> Stmt:
+        """Returns the copy that a store makes where a condition holds; the store where it is none."""
+        if not self.has_copies or s.buffer not in self.awaited or s.mask is not None or not isinstance(s.value, Load):
             return s
-        lanes, size = read.dtype.lanes, s.buffer.dtype.bytes
-        to, source = [_begin(x.indices, lanes) for x in (s, read)]
+        lanes, size = s.value.dtype.lanes, s.buffer.dtype.bytes
+        to, source = [_begin(x.indices, lanes) for x in (s, s.value)]
         if to is None or source is None or lanes * size not in COPY_BYTES:
             return s
-        return Call(ASYNC_COPY, (Address(s.buffer, (to,)), Address(read.buffer, (source,)), index(lanes), *condition))
+        return Call(ASYNC_COPY, (Address(s.buffer, (to,)), Address(s.value.buffer, (source,)), index(lanes), holds))
 
     def visit_call(self, s: Call) -> Visited:
         return NOTHING if s.callee in (ASYNC_COMMIT, ASYNC_WAIT) and not self.has_copies else s
 
 
-def _filled(value: Expr) -> tuple[Load | None, tuple[Expr, ...]]:
-    """Returns what is loaded, and the condition, if there is one, without which it is zero; nothing for another value."""
-    if isinstance(value, Select) and value.cond.dtype.lanes == 1 and value.other is const(0, value.dtype):
-        return value.then if isinstance(value.then, Load) else None, (value.cond,)
-    return value if isinstance(value, Load) else None, ()
+def _of_zeros(s: Store) -> Store:
+    zero, lanes = const(0, s.buffer.dtype), s.value.dtype.lanes
+    return Store(s.buffer, s.indices, zero if lanes == 1 else broadcast(zero, lanes), s.mask)
 
 
 def _begin(indices: tuple[Expr, ...], lanes: int) -> Expr | None:

@@ -105,6 +105,19 @@ def exp2(kit: Kit, x: Expr) -> Expr:
     return _but_zero(kit, x, kit.pick(-150.0, -1075.0), power)
 
 
+@expansion("exp2_flushed", f32=Error(0.95, 1.2), f64=Error(1.1, 1.4))
+def exp2_flushed(kit: Kit, x: Expr) -> Expr:
+    """Returns 2^x, but zero where that is no normal number."""
+    least, most = kit.pick(-126.0, -1022.0), kit.pick(129.0, 1025.0)
+
+    def power(near: Expr) -> Expr:
+        bounded = kit.at_most(near, most)
+        t, half = bounded + kit.shifter, kit.shifted(bounded, 0.5)
+        return kit.scaled(kit.horner(bounded - kit.unshifted(t), EXP2), t, half)
+
+    return _but_zero(kit, x, least, power)
+
+
 def _but_zero(kit: Kit, x: Expr, bound: float, power: Callable[[Expr], Expr]) -> Expr:
     """Returns *power* of x, but zero below *bound*, where the power rounds to zero.
 

@@ -33,6 +33,7 @@ from weft.ir import (
     ZERO,
     Const,
     Expr,
+    Mul,
     Var,
     all_of,
     apply,
@@ -45,7 +46,7 @@ from weft.ir import (
     simplify,
     substitute,
 )
-from weft.loop import Alloc, Buffer, Load, Stmt, for_, seq, store
+from weft.loop import Alloc, Buffer, For, Load, LoopKind, Note, Stmt, seq, store
 from weft.schedule.legality.attention_form import Attention
 from weft.schedule.rewriting.loops_of_threads import (
     bound,
@@ -90,6 +91,7 @@ class AttentionLoops:
             Buffer(n, (*self.extents, tile.rows), f32, "register") for n in ("largest", "scale", "total")
         )
         self.batch, self.block, self.step = Var("batch"), Var("block"), Var("step")
+        self.score, self.factor = _scaled(found)
 
     def make_shared(self) -> None:
         """Makes the buffers in shared memory: parts of the factors, the weights, and a number of each row and thread of it."""
@@ -151,6 +153,22 @@ class AttentionLoops:
 
         return in_parts(self.tile.width, VECTOR_WORDS, terms)
 
+    def weigh(self, t: Threads, r: Expr, k: Expr, weight: Expr) -> Stmt:
+        """Tells the other threads of a row the weight of a thread's key number *k*."""
+        return store(self.weights, (self.row(t, r), self.key(t, k)), weight)
+
+    def step_notes(self) -> tuple[Note, ...]:
+        """Returns the notes of the loop over blocks of keys."""
+        return ()
+
+    def fetch_query(self) -> Stmt:
+        """Fetches the rows of a block."""
+        return self.fetch(self.query, self.query_part, along=moves_last(self.found.query, self.found.row))
+
+    def fetch_keys(self) -> Stmt:
+        """Fetches the keys of a step."""
+        return self.fetch(self.keys, self.key_part, along=moves_last(self.found.keys, self.found.key))
+
     def fetch_values(self) -> Stmt:
         """Fetches the values of the keys of a step."""
         return self.fetch(self.values, self.value, along=moves_last(self.found.values, self.found.key))
@@ -158,10 +176,13 @@ class AttentionLoops:
     def loops(self) -> Stmt:
         """Returns the loops over blocks, and all that is in them."""
         a, tile = self.found, self.tile
-        query = self.fetch(self.query, self._query, along=moves_last(a.query, a.row))
-        steps = for_(self.step, ceil_div(a.extents[a.key], index(tile.width)), seq(*self._step()))
-        body: Stmt = seq(query, self._threads(self._start), steps, *self._finish())
-        shared = (self.query, self.keys, self.values, self.weights, self.partial)
+        step = seq(*self._step())
+        for b in (self.keys, self.values):
+            step = Alloc(b, step)
+        count = ceil_div(a.extents[a.key], index(tile.width))
+        steps = For(self.step, ZERO, count, LoopKind.SERIAL, step, self.step_notes())
+        body: Stmt = seq(self.fetch_query(), self.threads_of(self._start), steps, *self._finish())
+        shared = (self.query, self.weights, self.partial)
         for b in (*shared, self.scores, self.largest, self.scale, self.total, self.sums):
             body = Alloc(b, body)
         body = bound(self.block, ceil_div(a.extents[a.row], index(tile.height)), body, "blockIdx.x")
@@ -193,13 +214,15 @@ class AttentionLoops:
         extent = self.found.extents[v]
         return TRUE if isinstance(extent, Const) and size_of(extent) % step == 0 else i < extent
 
-    def _query(self, r: Expr, d: Expr) -> Expr:
+    def query_part(self, r: Expr, d: Expr) -> Expr:
+        """Returns an element of a row of a block; zero where there is none."""
         row = self._of_all_rows(r)
         return value_where(
             self._has(self.found.row, row, self.tile.height), self._at(self.found.query, row=row, depth=d)
         )
 
-    def _key_part(self, k: Expr, d: Expr) -> Expr:
+    def key_part(self, k: Expr, d: Expr) -> Expr:
+        """Returns an element of a key of a step; zero where there is none."""
         key = self._of_all_keys(k)
         return value_where(self._has(self.found.key, key, self.tile.width), self._at(self.found.keys, key=key, depth=d))
 
@@ -218,13 +241,12 @@ class AttentionLoops:
         return each(self.tile.rows, of_row)
 
     def _step(self) -> Sequence[Stmt]:
-        a = self.found
         return (
-            self.fetch(self.keys, self._key_part, along=moves_last(a.keys, a.key)),
+            self.fetch_keys(),
             self.fetch_values(),
-            self._threads(self._scored),
-            self._threads(self._exponentials),
-            self._threads(self.weighted),
+            self.threads_of(self._scored),
+            self.threads_of(self._exponentials),
+            self.threads_of(self.weighted),
         )
 
     def _scored(self, t: Threads) -> Stmt:
@@ -237,7 +259,7 @@ class AttentionLoops:
         def score(r: Expr, k: Expr) -> Stmt:
             own = self.register(self.scores, t, r, k)
             row, key = self._of_all_rows(self.row(t, r)), self._of_all_keys(self.key(t, k))
-            made = substitute(self._at(a.score, row=row, key=key), {a.product: Load(self.scores, own)})
+            made = substitute(self._at(self.score, row=row, key=key), {a.product: Load(self.scores, own)})
             inside = all_of([self._has(a.row, row, tile.height), self._has(a.key, key, tile.width)])
             return store(self.scores, own, made if inside is TRUE else select(inside, made, HIDDEN))
 
@@ -268,15 +290,15 @@ class AttentionLoops:
                 place = self.register(self.scores, t, r, k)
                 score = Load(self.scores, place)
                 return seq(
-                    store(self.scores, place, _exponential(score - largest)),
-                    store(self.weights, (row, self.key(t, k)), cast(score, self.element)),
+                    store(self.scores, place, self.power(score, largest)),
+                    self.weigh(t, r, k, cast(score, self.element)),
                     store(self.total, own, total + score),
                 )
 
             return seq(
                 store(self.scale, own, largest),
                 in_parts(tile.x, VECTOR_WORDS, compared),
-                store(self.scale, own, _exponential(scale - largest)),
+                store(self.scale, own, self.power(scale, largest)),
                 store(self.total, own, total * scale),
                 each(self.own, scaled),
                 each(tile.keys, weight),
@@ -292,7 +314,7 @@ class AttentionLoops:
                 self.tile.rows, lambda r: store(self.partial, (self.row(t, r), t[-1]), Load(self.total, (*t, r)))
             )
 
-        return self._threads(part), self._threads(self._results)
+        return self.threads_of(part), self.threads_of(self._results)
 
     def _results(self, t: Threads) -> Stmt:
         a, tile = self.found, self.tile
@@ -316,7 +338,24 @@ class AttentionLoops:
 
         return each(tile.rows, of_row)
 
-    def _threads(self, body: Callable[[Threads], Stmt]) -> Stmt:
+    def number(self, t: Threads) -> Expr:
+        """Returns the number of a thread in its block."""
+        thread: Expr = ZERO
+        for v, n in zip(t, self.extents, strict=True):
+            thread = thread * index(n) + v
+        return thread
+
+    def power(self, score: Expr, largest: Expr) -> Expr:
+        """Returns the exponential of a score less the largest, as a power of two, for which some machines have an instruction.
+
+        What exponents are rounded by is less than the last place of weights that matter. Where all scores are finite, one
+        multiply-add makes an exponent: what the largest is rounded by is the same for all weights of a row.
+        """
+        if self.factor is None:
+            return apply("exp2_flushed", (score - largest) * LOG2_E)
+        return apply("exp2_flushed", score * self.factor - largest * self.factor)
+
+    def threads_of(self, body: Callable[[Threads], Stmt]) -> Stmt:
         """Returns *body* for each thread of a block."""
         t = tuple([Var(axis[-1]) for axis in THREADS[-len(self.extents) :]])
         made = body(t)
@@ -337,26 +376,22 @@ class AttentionLoops:
         threads, whole = self.tile.threads, high * wide // side
 
         def body(t: Threads) -> Stmt:
-            thread: Expr = ZERO
-            for v, n in zip(t, self.extents, strict=True):
-                thread = thread * index(n) + v
-
             def one(n: Expr) -> Stmt:
-                place = n * index(threads) + thread
+                place = n * index(threads) + self.number(t)
                 outer, last = place // index(inner // side), place % index(inner // side)
                 lane = Var("lane")
                 at = (last, outer) if along else (outer, last * index(side) + lane if side > 1 else last)
-                fetched = vector_store(to, at, value(*at), lane) if side > 1 else store(to, at, value(*at))
+                fetched = vector_store(to, at, value(*at), lane, side) if side > 1 else store(to, at, value(*at))
                 return fetched if whole % threads == 0 else guarded(place < index(whole), fetched)
 
             return in_parts(-(-whole // threads), MOST_FETCHES, one)
 
-        return self._threads(body)
+        return self.threads_of(body)
 
 
-def _exponential(e: Expr) -> Expr:
-    """Returns the exponential of a number that is not positive, as a power of two, which some machines have an instruction for.
-
-    What its exponent is rounded by is less than such a number's last place of weights that matter.
-    """
-    return apply("exp2", e * LOG2_E)
+def _scaled(found: Attention) -> tuple[Expr, Expr | None]:
+    """Returns a score that is finite in terms of a factor that it is without; None where it may be anything."""
+    score, scale = found.score, 1.0
+    while isinstance(score, Mul) and isinstance(score.b, Const) and float(score.b.value) > 0:
+        score, scale = score.a, scale * float(score.b.value)
+    return (score, const(scale * math.log2(math.e), f32)) if score is found.product else (found.score, None)

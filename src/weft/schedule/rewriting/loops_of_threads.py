@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from weft.cost import VECTOR_WORDS
 from weft.ir import TRUE, ZERO, Expr, Select, Var, free_vars, index, post_order, select, substitute
 from weft.loop import Buffer, For, If, Load, LoopKind, Stmt, Thread, for_, loads, store
 from weft.support.dtypes import f32
@@ -17,12 +16,12 @@ def has_vectors(e: Expr, v: Var) -> bool:
     return not any(isinstance(n, Select) or (isinstance(n, Load) and n.dtype.bits != f32.bits) for n in post_order(e))
 
 
-def vector_store(to: Buffer, at: tuple[Expr, Expr], e: Expr, lane: Var) -> Stmt:
-    """Stores a vector; conditions are of statements, as not all machines read vectors under one."""
+def vector_store(to: Buffer, at: tuple[Expr, ...], e: Expr, lane: Var, lanes: int) -> Stmt:
+    """Stores a vector of so many lanes; conditions are of statements, as not all machines read vectors under one."""
     if isinstance(e, Select):
-        return If(e.cond, vector_store(to, at, e.then, lane), vector_store(to, at, e.other, lane))
+        return If(e.cond, vector_store(to, at, e.then, lane, lanes), vector_store(to, at, e.other, lane, lanes))
     own = Var("lane")
-    return for_(own, VECTOR_WORDS, substitute(store(to, at, e), {lane: own}), LoopKind.VECTORIZED)
+    return for_(own, lanes, substitute(store(to, at, e), {lane: own}), LoopKind.VECTORIZED)
 
 
 def bound(v: Var, extent: Expr, body: Stmt, axis: str) -> Stmt:

@@ -18,7 +18,8 @@ the instruction takes from it.
 
 is made by a group of four warps, of 16 rows each, in whose threads sums lie alike, 8 columns after 8 columns (section 9.7.15).
 So a thread is declared to compute the same 2 x 2 sums; those of neighbouring columns, which a loop around them goes through, are
-one instruction where code is made (`codegen.cuda.warpgroups`). It reads the factors from swizzled memory by itself.
+one instruction where code is made (`codegen.cuda.warpgroups`). It reads the factors from swizzled memory by itself, or the left
+one from registers of the warps, where it lies as sums do (the memory scope `fragment`).
 """
 
 from __future__ import annotations
@@ -71,6 +72,9 @@ FRAGMENT_INSTRUCTIONS: Final = {f16: "cuda.mma_f16", bf16: "cuda.mma_bf16"}
 GROUP_INSTRUCTIONS: Final = {f16: "cuda.wgmma_f16", bf16: "cuda.wgmma_bf16"}
 """Those of groups of four warps."""
 
+REGISTER_GROUP_INSTRUCTIONS: Final = {f16: "cuda.wgmma_registers_f16", bf16: "cuda.wgmma_registers_bf16"}
+"""The same, whose left factor is in registers of the warps (the memory scope `fragment`)."""
+
 COPY_BYTES: Final = (4, 8, 16)
 """The bytes that a thread copies to shared memory while it goes on (`cp.async`), from a multiple of them on."""
 
@@ -85,8 +89,8 @@ GROUP_COLUMNS: Final = (64, 128, 192, 256)
 """The columns of sums that instructions of a group have: those of whole rows of swizzled memory."""
 
 _PARAMETERS: Final = (
-    'C: buffer("global", f32[2, 2], strides=(tc, 1)), A: buffer("{scope}", {t}[2, 16], strides=(ta, ua)),'
-    ' B: buffer("{scope}", {t}[16, 2], strides=(tb, ub)), tc: i64, ta: i64, ua: i64, tb: i64, ub: i64'
+    'C: buffer("global", f32[2, 2], strides=(tc, 1)), A: buffer("{left}", {t}[2, 16], strides=(ta, ua)),'
+    ' B: buffer("{right}", {t}[16, 2], strides=(tb, ub)), tc: i64, ta: i64, ua: i64, tb: i64, ub: i64'
 )
 _TEXT: Final = f"""
 def semantics({_PARAMETERS}):
@@ -101,13 +105,17 @@ def implementation({_PARAMETERS}):
 """
 
 
-def _declared(names: Mapping[DType, str], scope: str, feature: str) -> tuple[TensorIntrinsic, ...]:
+def _declared(names: Mapping[DType, str], left: str, right: str, feature: str) -> tuple[TensorIntrinsic, ...]:
     return tuple(
-        [TensorIntrinsic(n, _TEXT.format(name=n, t=dtype, scope=scope), (feature,)) for dtype, n in names.items()]
+        [
+            TensorIntrinsic(n, _TEXT.format(name=n, t=dtype, left=left, right=right), (feature,))
+            for dtype, n in names.items()
+        ]
     )
 
 
 NVIDIA: Final = (
-    *_declared(FRAGMENT_INSTRUCTIONS, "shared", "mma"),
-    *_declared(GROUP_INSTRUCTIONS, "swizzled", "wgmma"),
+    *_declared(FRAGMENT_INSTRUCTIONS, "shared", "shared", "mma"),
+    *_declared(GROUP_INSTRUCTIONS, "swizzled", "swizzled", "wgmma"),
+    *_declared(REGISTER_GROUP_INSTRUCTIONS, "fragment", "swizzled", "wgmma"),
 )

@@ -18,26 +18,31 @@ from weft.schedule.cursors.state import BlockRef, Change, refuse
 from weft.schedule.cursors.tree import block_path, the_block
 from weft.schedule.legality.attention_form import attention_of
 from weft.schedule.rewriting.attention_fragments import FragmentLoops, has_fragments, narrow_attention
+from weft.schedule.rewriting.attention_groups import GroupLoops, has_groups
 from weft.schedule.rewriting.attention_loops import AttentionLoops
 
 
 @primitive
 def stream_attention(
-    fn: Function, block: BlockRef, y: int, x: int, rows: int, keys: int, warps: int = 0
+    fn: Function, block: BlockRef, y: int, x: int, rows: int, keys: int, warps: int = 0, copies: int = 0
 ) -> tuple[Change, None]:
     """Computes the attention whose scores are *block*, which is all that the function computes, by blocks of threads.
 
     A block has *y* by *x* threads; a thread has so many *rows*, and so many *keys* of those that a block takes at once. With
-    *warps*, it has so many of such threads, which multiply 16-bit floats in fragments.
+    *warps*, it has so many of such threads, which multiply 16-bit floats in fragments; with *copies* of keys and values in its
+    memory, groups of them multiply while others are fetched.
     """
     scores = the_block(block_path(fn, block))
     found = attention_of(fn)
     if not all(isinstance(found.extents[v], Const) for v in (found.depth, found.column)):
         refuse("the sizes of a key and of a value are not constants", scores, "bind them, or leave the softmax whole")
-    tile = AttentionTile(y, x, rows, keys, warps)
+    tile = AttentionTile(y, x, rows, keys, warps, copies)
     if not warps:
         return Change(fn.with_body(AttentionLoops(found, tile).loops()), algorithm=True), None
     narrow = narrow_attention(found)
     if narrow is None or not has_fragments(narrow, tile):
         refuse("its factors are no matrices of 16-bit floats in whole fragments", scores, "leave out the warps")
-    return Change(fn.with_body(FragmentLoops(narrow, tile).loops()), algorithm=True), None
+    if copies and not has_groups(narrow, tile):
+        refuse("its factors are no matrices that groups of warps multiply", scores, "leave out the copies")
+    loops = GroupLoops if copies else FragmentLoops
+    return Change(fn.with_body(loops(narrow, tile).loops()), algorithm=True), None

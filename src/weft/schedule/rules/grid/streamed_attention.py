@@ -17,6 +17,7 @@ from weft.ir import Const
 from weft.schedule.legality.attention_form import PARTS, Attention, attention_of
 from weft.schedule.legality.trust import proving
 from weft.schedule.rewriting.attention_fragments import narrow_attention
+from weft.schedule.rewriting.attention_groups import has_groups
 from weft.schedule.rules.block_facts import block_of, is_reduction
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
@@ -32,12 +33,17 @@ def schedule_streamed_attention(s: Schedule, p: Planner) -> bool:
         return False
     row, key, depth, column = (size_of(found.extents[v]) for v in (found.row, found.key, found.depth, found.column))
     batch = prod([size_of(found.extents[v]) for v in found.batch])
-    sizes = AttentionSizes(batch, row, key, depth, column, narrow=narrow_attention(found) is not None)
-    tile = p.decide(reductions[0].name, AttentionTile, lambda m: attention_tile_plans(sizes, m))
+    narrow = narrow_attention(found)
+
+    def is_legal(tile: AttentionTile) -> bool:
+        return not tile.copies or (narrow is not None and has_groups(narrow, tile))
+
+    sizes = AttentionSizes(batch, row, key, depth, column, narrow=narrow is not None)
+    tile = p.decide(reductions[0].name, AttentionTile, lambda m: attention_tile_plans(sizes, m), is_legal)
     if tile == WHOLE_SOFTMAX:
         return False
     inline_all(s)
-    s.stream_attention(reductions[0], tile.y, tile.x, tile.rows, tile.keys, tile.warps)
+    s.stream_attention(reductions[0], tile.y, tile.x, tile.rows, tile.keys, tile.warps, tile.copies)
     return True
 
 
