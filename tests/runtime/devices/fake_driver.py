@@ -89,6 +89,8 @@ GROUPS = "".join(
 """Copies and products of groups of warps, in the place of the instructions."""
 OWN_HELPERS = {
     **FRAGMENT_HELPERS,
+    "exp_f32": "static inline float weft_exp_f32(float x) { return __builtin_expf(x); }",
+    "exp_f64": "static inline double weft_exp_f64(double x) { return __builtin_exp(x); }",
     "exp2_f32": "static inline float weft_exp2_f32(float x) { return __builtin_exp2f(x); }",
     "exp2_f64": "static inline double weft_exp2_f64(double x) { return __builtin_exp2(x); }",
 }
