@@ -62,7 +62,8 @@ class FragmentTile(Decision):
 
     Blocks run in *groups* of so many along the rows, then along the columns: those that run at a time read few rows and columns.
     With several *copies* of what is fetched, in swizzled memory, groups of warps multiply while it is fetched *ahead* for so many
-    iterations.
+    iterations. Where results are *staged*, they go through shared memory in so many parts of the columns, so that threads store
+    whole vectors of them.
     """
 
     question = "the fragments of a block of warps"
@@ -74,6 +75,7 @@ class FragmentTile(Decision):
     groups: int = 1
     copies: int = 1
     ahead: int = 0
+    staged: int = 0
 
 
 def fragment_tile_plans(

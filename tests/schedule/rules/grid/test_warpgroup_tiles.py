@@ -78,6 +78,8 @@ def model(kind: int, m: int, k: int, n: int, *, transposed: bool) -> ModelProto:
         (SMALLEST, (128, 384, 128)),
         (FragmentTile(8, 1, 16, 4, 1, 3, 1), (256, 128, 128)),
         (FragmentTile(4, 1, 16, 4, 1, 3, 2), (64, 64, 256)),
+        (FragmentTile(8, 1, 16, 4, 1, 3, 1, 2), (256, 128, 128)),
+        (FragmentTile(4, 1, 8, 4, 2, 4, 2, 1), (256, 64, 128)),
         pytest.param(FragmentTile(8, 1, 32, 4, 1, 4, 2), (128, 256, 256), marks=pytest.mark.slow),
     ],
 )

@@ -79,12 +79,21 @@ def _can_tile(program: Program, ref: BlockRef, axes: TileAxes, tile: FragmentTil
 def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, factors: DType) -> None:
     reader = reader_of(s, ref)
     row, column, others = reader_loops(s, ref, reader, axes)
-    block_row, *rows = s.split(row, [None, *_row_parts(tile)])
-    block_column, *columns = s.split(column, [None, *_column_parts(tile)])
-    threads, own = _parts(rows, columns)
-    s.reorder([*others, block_row, block_column, *threads, *own])
-    last = _bind_blocks(s, others, block_row, block_column, tile.groups)
-    around = len(s.loops(reader)) - len(threads) - len(own)
+    last = _stage(s, reader, (row, column, others), tile) if tile.staged else None
+    if last is not None:
+        row, column = list(s.loops(reader))[-2:]
+        rows = s.split(row, [None, *_row_parts(tile)[1:]])
+        columns = s.split(column, [None, *_column_parts(tile)[1:]])
+        threads, own = _parts(rows, columns)
+        s.reorder([*threads, *own])
+        around = len(s.loops(reader)) - len(threads) - len(own) - 1
+    else:
+        block_row, *rows = s.split(row, [None, *_row_parts(tile)])
+        block_column, *columns = s.split(column, [None, *_column_parts(tile)])
+        threads, own = _parts(rows, columns)
+        s.reorder([*others, block_row, block_column, *threads, *own])
+        last = _bind_blocks(s, others, block_row, block_column, tile.groups)
+        around = len(s.loops(reader)) - len(threads) - len(own)
     s.compute_at(ref, last)
     _lay_out(s, ref, axes)
     _, start = _multiply(s, ref, axes, tile, around, factors)
@@ -92,6 +101,41 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, factor
     first = list(s.loops(start))[around:]
     s.vectorize(own[-1])
     _bind(s, first if tile.warps > 1 else [None, *first])  # a loop of one iteration has no copy that sets sums to zero
+
+
+def _stage(
+    s: Schedule, reader: BlockRef, loops: tuple[LoopRef, LoopRef, Sequence[LoopRef]], tile: FragmentTile
+) -> LoopRef:
+    """Has results stored from shared memory, part of the columns by part; returns the innermost loop over blocks."""
+    names = [f.var for f in s.loops(reader)]
+    copy = s.cache_write(reader, "shared")
+    made = list(s.loops(copy))
+    row, column = [made[names.index(f.var)] for f in loops[:2]]
+    others = [f for f in made if f not in (row, column)]
+    high, wide, _ = _extents(tile)
+    block_row, own_row = s.split(row, [None, high])
+    block_column, part, own_column = s.split(column, [None, tile.staged, wide // tile.staged])
+    s.reorder([*others, block_row, block_column, part, own_row, own_column])
+    last = _bind_blocks(s, others, block_row, block_column, tile.groups)
+    s.compute_at(reader, part)
+    _lay_out_results(s, reader, [names.index(f.var) for f in loops[:2]], (high, wide // tile.staged))
+    _fetch(s, copy, len(s.loops(copy)) - 2, tile)
+    s.unroll(part)
+    return last
+
+
+def _lay_out_results(s: Schedule, reader: BlockRef, places: Sequence[int], sizes: tuple[int, int]) -> None:
+    """Lays a part of results out so that neither fragments nor vectors of it meet in a bank of the shared memory."""
+    written = block_of(s, reader).writes[0].buffer
+    names = [f"x{n}" for n in range(written.rank)]
+    r, c = [names[n] for n in places]
+    f, (high, wide) = FRAGMENT, sizes
+    others = [x for x in names if x not in (r, c)]
+    to = [*others, f"{r} // {high}", f"{c} // {wide}", f"{r} % {high} // {f.rows}"]
+    to += [f"{r} % {f.halves}", f"{r} // {f.halves} % {f.groups}", f"{c} % {wide}"]
+    s.transform_layout(reader, written.name, f"{', '.join(names)} -> {', '.join(to)}")
+    lanes = max(COPY_BYTES) // written.dtype.bytes
+    s.storage_align(reader, len(to) - 2, 8 * lanes, lanes)
 
 
 def _bind_blocks(s: Schedule, others: Sequence[LoopRef], row: LoopRef, column: LoopRef, groups: int) -> LoopRef:
