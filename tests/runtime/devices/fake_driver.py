@@ -23,7 +23,7 @@ from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, GATHER
 from weft.codegen.cuda.group_products import GROUP_HELPERS
 from weft.codegen.cuda.nvrtc import Cubin
 from weft.runtime.devices import cuda_library
-from weft.targets.instructions import GROUP_COLUMNS
+from weft.targets.instructions import GROUP_COLUMNS, GROUP_INSTRUCTIONS
 
 SOURCES = [Path(__file__).with_name(name) for name in ("fake_cuda.c", "fake_streams.c")]
 LIVE = ("blocks", "modules", "streams", "contexts", "pinned", "graphs")
@@ -64,7 +64,7 @@ extern "C" void fake_warp_product(int is_bf16, float *c, const uint32_t *a, cons
 ASYNC = """
 extern "C" {
 void *fake_dynamic(void); void fake_copy(int size, void *to, const void *from); void fake_commit(void); void fake_wait(int);
-void fake_group_product(int, int, int, float *, const uint8_t *, const uint8_t *, uint64_t);
+void fake_group_product(int, int, int, void *, const uint8_t *, const uint8_t *, uint64_t);
 }
 struct fake_matrix { const uint8_t *begin; uint64_t apart; };
 #define WEFT_DYNAMIC(name) unsigned char *const name = (unsigned char *)fake_dynamic();
@@ -79,11 +79,12 @@ struct fake_matrix { const uint8_t *begin; uint64_t apart; };
 """
 GROUPS = "".join(
     [
-        f"""#define WEFT_GROUP_PRODUCT_{n}(type, across, c, a, b) do {{ const fake_matrix a_ = a, b_ = b; \\
-  fake_group_product(type[0] == 'b', across[0] == '1', {n}, c, a_.begin, b_.begin, b_.apart); }} while (0)
+        f"""#define WEFT_GROUP_PRODUCT_{t}_{n}(across, c, a, b) do {{ const fake_matrix a_ = a, b_ = b; \\
+  fake_group_product('{str(t)[0]}', across[0] == '1', {n}, c, a_.begin, b_.begin, b_.apart); }} while (0)
 #define WEFT_GROUP_KEEP_{n}(c)
 """
         for n in GROUP_COLUMNS
+        for t in GROUP_INSTRUCTIONS
     ]
 )
 """Copies and products of groups of warps, in the place of the instructions."""

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from typing import Final
 
+from weft.codegen.c_family.c_types import memory_type
 from weft.codegen.c_family.writer import Writer
 from weft.ir import Const
 from weft.loop import Call
-from weft.support.dtypes import DType, bf16, f16
-from weft.targets.instructions import GROUP_COLUMNS
+from weft.support.dtypes import DType, bf16, f16, i8
+from weft.targets.instructions import GROUP_COLUMNS, TURNED, sums_of
 
 BEGIN, PRODUCT, COMMIT, WAIT = "cuda.group.begin", "cuda.group.product_", "cuda.group.commit", "cuda.group.wait"
 """A group's products begin, are made, are committed as one, and are waited for, but for so many of those that were last."""
 
-_TYPES: Final = (f16, bf16)
+_SHAPES: Final = {f16: "k16.f32.f16.f16", bf16: "k16.f32.bf16.bf16", i8: "k32.s32.s8.s8"}
+"""The ends of the names of instructions, by the type of their factors."""
 
 
 def product_of(dtype: DType) -> str:
@@ -25,18 +27,20 @@ def product_of(dtype: DType) -> str:
     return f"{PRODUCT}{dtype}"
 
 
-def _sums(n: int) -> tuple[str, str]:
+def _sums(dtype: DType, n: int) -> tuple[str, str]:
     """Returns the places of a thread's sums of *n* columns in an instruction, and what is bound to them."""
-    places = ", ".join([f"%{k}" for k in range(n // 2)])
-    return places, ", ".join([f'"+f"((c)[{k}])' for k in range(n // 2)])
+    letter = "f" if dtype.is_float else "r"
+    return ", ".join([f"%{k}" for k in range(n // 2)]), ", ".join([f'"+{letter}"((c)[{k}])' for k in range(n // 2)])
 
 
-def _product_macro(n: int) -> str:
-    places, sums = _sums(n)
+def _product_macro(dtype: DType, n: int) -> str:
+    """Returns the macro of a product, to which those of floats are told whether the right factor has rows of columns."""
+    places, sums = _sums(dtype, n)
     first, second = f"%{n // 2}", f"%{n // 2 + 1}"
-    return f"""#define WEFT_GROUP_PRODUCT_{n}(type, across, c, a, b) \\
-  asm volatile("wgmma.mma_async.sync.aligned.m64n{n}k16.f32." type "." type " {{{places}}}, {first}, {second}, 1, 1, 1, 0, " \\
-               across ";" : {sums} : "l"(a), "l"(b))
+    turned = ', 1, 1, 0, " across ";"' if dtype in TURNED else ';"'
+    return f"""#define WEFT_GROUP_PRODUCT_{dtype}_{n}(across, c, a, b) \\
+  asm volatile("wgmma.mma_async.sync.aligned.m64n{n}{_SHAPES[dtype]} {{{places}}}, {first}, {second}, 1{turned} \\
+               : {sums} : "l"(a), "l"(b))
 #define WEFT_GROUP_KEEP_{n}(c) asm volatile("" : {sums} :: "memory")
 """
 
@@ -50,20 +54,21 @@ GROUP_MACROS: Final = """#define WEFT_MATRIX(p, apart) \\
 """The instructions but products, for the head of a source."""
 
 PRODUCT_MACROS: Final = {
-    f"{t}_{n}{end}": _product_macro(n) for t in _TYPES for n in GROUP_COLUMNS for end in ("", "_across")
+    f"{t}_{n}{end}": _product_macro(t, n) for t in _SHAPES for n in GROUP_COLUMNS for end in ("", "_across")
 }
 """Those of products, by the end of the names of the helpers that use them."""
 
-_HELPER: Final = """static inline void weft_group_NAME(float *c, const uint16_t *a, const uint16_t *b, int64_t apart) {
-  WEFT_GROUP_PRODUCT_COLUMNS("TYPE", "ACROSS", c, WEFT_MATRIX(a, 16), WEFT_MATRIX(b, apart));
+_HELPER: Final = """static inline void weft_group_NAME(SUM *c, const void *a, const void *b, int64_t apart) {
+  WEFT_GROUP_PRODUCT_TYPE_COLUMNS("ACROSS", c, WEFT_MATRIX(a, 16), WEFT_MATRIX(b, apart));
 }"""
 
 GROUP_HELPERS: Final = {
     f"group_{t}_{n}{end}": _HELPER.replace("NAME", f"{t}_{n}{end}")
     .replace("COLUMNS", str(n))
     .replace("TYPE", str(t))
+    .replace("SUM", memory_type(sums_of(t)))
     .replace("ACROSS", str(int(end != "")))
-    for t in _TYPES
+    for t in _SHAPES
     for n in GROUP_COLUMNS
     for end in ("", "_across")
 }
@@ -93,6 +98,6 @@ GROUP_PRODUCTS: Final = {
     BEGIN: lambda f, s: f.line("WEFT_GROUP_BEGIN;"),
     COMMIT: lambda f, s: f.line("WEFT_GROUP_COMMIT;"),
     WAIT: _write_wait,
-    **{product_of(t): _write_product for t in _TYPES},
+    **{product_of(t): _write_product for t in _SHAPES},
 }
 """The writers by the intrinsic."""

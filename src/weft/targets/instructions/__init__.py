@@ -20,10 +20,14 @@ from weft.targets.instructions.nvidia import (
     FRAGMENT_INSTRUCTIONS,
     GROUP_COLUMNS,
     GROUP_INSTRUCTIONS,
+    PRODUCT_BYTES,
     SWIZZLED_BYTES,
     SWIZZLED_ROWS,
+    TURNED,
     WARPS_OF_GROUP,
     Fragment,
+    sums_of,
+    terms_of,
 )
 from weft.targets.instructions.tensor_intrinsic import GROUP_BYTES, ORDINARY, DotProduct, TensorIntrinsic, group_of
 
@@ -40,6 +44,7 @@ __all__ = [
     "LEFT_TILES",
     "MOST_ROWS",
     "ORDINARY",
+    "PRODUCT_BYTES",
     "RELEASE",
     "RIGHT_TILES",
     "ROW_BYTES",
@@ -48,6 +53,7 @@ __all__ = [
     "SWIZZLED_ROWS",
     "TILE_LANES",
     "TILE_OPERATIONS",
+    "TURNED",
     "WARPS_OF_GROUP",
     "DotProduct",
     "Fragment",
@@ -56,4 +62,6 @@ __all__ = [
     "dot_products",
     "group_of",
     "intrinsics_of",
+    "sums_of",
+    "terms_of",
 ]

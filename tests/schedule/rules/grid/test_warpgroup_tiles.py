@@ -209,3 +209,25 @@ def test_what_a_group_would_not_compute(change: dict[str, str], told: str) -> No
 def test_swizzled_memory_is_for_instructions(before: str) -> None:
     with pytest.raises(LoweringError, match="A is in swizzled memory, which threads copy to in pieces"):
         form_warpgroups(kernel(before=before), SM_90)
+
+
+def bytes_model(m: int, k: int, n: int, *, transposed: bool, kind: int = TensorProto.INT8) -> ModelProto:
+    turn = [helper.make_node("Transpose", ["w"], ["t"], perm=[1, 0])] if transposed else []
+    nodes = [*turn, helper.make_node("MatMulInteger", ["x", "t" if transposed else "w", "z"], ["y"])]
+    shapes = {"x": ([m, k], kind), "w": ([n, k] if transposed else [k, n], TensorProto.INT8), "z": ([], kind)}
+    inputs = [helper.make_tensor_value_info(name, t, shape) for name, (shape, t) in shapes.items()]
+    graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", TensorProto.INT32, [m, n])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+
+
+@pytest.mark.parametrize("transposed", [False, True], ids=["rows of columns", "rows of terms"])
+@pytest.mark.parametrize("kind", [TensorProto.INT8, TensorProto.UINT8], ids=["i8", "u8"])
+def test_bytes(*, transposed: bool, kind: int, driver: FakeDriver) -> None:
+    m, k, n = 64, 256, 128
+    made = weft.compile(bytes_model(m, k, n, transposed=transposed, kind=kind), target="cuda -arch=sm_90", cache=False)
+    rng, dtype = np.random.default_rng(0), np.int8 if kind == TensorProto.INT8 else np.uint8
+    x = rng.integers(*np.iinfo(dtype).min + np.array([0, 256]), (m, k)).astype(dtype)
+    w = rng.integers(-128, 128, (n, k) if transposed else (k, n)).astype(np.int8)
+    expected = (x.astype(np.int64) - 3) @ (w.T if transposed else w).astype(np.int64)
+    np.testing.assert_array_equal(np.asarray(made(x, w, np.asarray(3, dtype))), expected)
+    assert "cuFuncSetAttribute 8 " in driver.calls()  # the factors are in swizzled memory
