@@ -42,7 +42,8 @@ from weft.cost.graph.layout import (
 )
 from weft.cost.graph.low_precision import (
     NARROW_BLOCK, ByteFragments, ByteProduct, FloatConvolution, FloatProduct, GroupedOperands, NarrowFactors, NarrowWeight,
-    RoundedFactors, TakenApart, byte_fragment_plans, grouped_plans, low_bit_panel_plans, narrow_convolution_plans, narrow_factor_plans, narrow_weight_plans,
+    RoundedFactors, TakenApart, byte_fragment_plans, grouped_plans, low_bit_panel_plans,
+    narrow_convolution_plans, narrow_factor_plans, narrow_weight_plans,
     rounded_factor_plans, taken_apart_plans,
 )
 from weft.cost.graph.packing import (
@@ -121,7 +122,8 @@ __all__ = [
     "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "ThreadBlock", "Tile", "TileProblem",
     "TiledProduct", "Tiling", "TransposedPhases", "UNROLLED_FETCHES", "UNROLLED_VECTORS", "VECTOR_WORDS", "Versions",
     "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowTile", "Winograd", "WriteOut", "accumulator_plans",
-    "addressed", "attention_tile_plans", "blocked_cycles", "border_plans", "by_cost", "byte_fragment_plans", "bytes_of", "bytes_touched",
+    "addressed", "attention_tile_plans", "blocked_cycles", "border_plans", "by_cost", "byte_fragment_plans",
+    "bytes_of", "bytes_touched",
     "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at", "depth_plans", "depthwise_cycles",
     "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements", "enough_tasks",
     "fma_cycles", "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "grid_operand_plans",

@@ -1,4 +1,4 @@
-"""Products of matrices by the threads of a warp together (tensor cores): of 16-bit floats, added to sums in float32, and of bytes.
+"""Products of matrices by the threads of a warp together (tensor cores): of 16-bit floats, and of bytes.
 
     C[16, 8] += A[16, 16] * B[16, 8]            `mma.sync.aligned.m16n8k16`
 

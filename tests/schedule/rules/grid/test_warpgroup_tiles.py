@@ -20,7 +20,8 @@ from weft.codegen.cuda.backend import BACKEND
 from weft.codegen.cuda.cuda_kernels import code_arch, whole_source
 from weft.codegen.cuda.nvrtc import compile_cubin
 from weft.codegen.cuda.warpgroups import form_warpgroups
-from weft.cost import Candidate, FragmentTile, fragment_tile_plans
+from weft.cost import ByteFragments, Candidate, FragmentTile, fragment_tile_plans
+from weft.graph.passes.quantized import choose_dot_products
 from weft.loop import Program, parse_program
 from weft.lower import lower
 from weft.schedule import schedule_program
@@ -222,12 +223,18 @@ def bytes_model(m: int, k: int, n: int, *, transposed: bool, kind: int = TensorP
 
 @pytest.mark.parametrize("transposed", [False, True], ids=["rows of columns", "rows of terms"])
 @pytest.mark.parametrize("kind", [TensorProto.INT8, TensorProto.UINT8], ids=["i8", "u8"])
-def test_bytes(*, transposed: bool, kind: int, driver: FakeDriver) -> None:
+def test_bytes(*, transposed: bool, kind: int, driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    forms = [Candidate(ByteFragments(multiplied=True), 1.0)]
+    monkeypatch.setattr(choose_dot_products, "byte_fragment_plans", lambda *_: forms)
+    tiles = [Candidate(FragmentTile(), 2.0), Candidate(SMALLEST, 1.0)]
+    monkeypatch.setattr(fragment_tiles, "fragment_tile_plans", lambda *_: tiles)
     m, k, n = 64, 256, 128
     made = weft.compile(bytes_model(m, k, n, transposed=transposed, kind=kind), target="cuda -arch=sm_90", cache=False)
-    rng, dtype = np.random.default_rng(0), np.int8 if kind == TensorProto.INT8 else np.uint8
-    x = rng.integers(*np.iinfo(dtype).min + np.array([0, 256]), (m, k)).astype(dtype)
+    rng, dtype = np.random.default_rng(0), np.dtype(np.int8 if kind == TensorProto.INT8 else np.uint8)
+    x = rng.integers(-128, 128, (m, k)).astype(np.int8).view(dtype)
     w = rng.integers(-128, 128, (n, k) if transposed else (k, n)).astype(np.int8)
     expected = (x.astype(np.int64) - 3) @ (w.T if transposed else w).astype(np.int64)
     np.testing.assert_array_equal(np.asarray(made(x, w, np.asarray(3, dtype))), expected)
-    assert "cuFuncSetAttribute 8 " in driver.calls()  # the factors are in swizzled memory
+    assert (
+        f"cuFuncSetAttribute 8 {(64 + 64) * 128 * SMALLEST.copies}" in driver.calls()
+    )  # the factors are in swizzled memory
