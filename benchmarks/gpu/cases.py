@@ -58,7 +58,7 @@ class Case:
     @property
     def tolerance(self) -> float:
         """The greatest difference of two results, beside the largest value."""
-        return {"fp32": 2e-5, "tf32": 5e-3, "fp16": 5e-3, "bf16": 4e-2}[self.precision]
+        return {"fp32": 2e-5, "tf32": 5e-3, "fp16": 5e-3, "bf16": 4e-2, "int8": 0.0}[self.precision]
 
 
 def random(shapes: Mapping[str, Sequence[int]], precision: str) -> Arrays:
@@ -91,6 +91,36 @@ def one_operator(op: str, name: str, precision: str, shapes: Mapping[str, Sequen
         flops,
         nbytes,
         in_torch=lambda torch: partial(IN_TORCH[op], torch),
+    )
+
+
+def bytes_product(n: int) -> Case:
+    """Returns the product of bytes whose right factor has the terms of each column side by side, as a layer's weights do."""
+    shapes = {"x": (n, n), "w": (n, n)}
+
+    def model() -> onnx.ModelProto:
+        nodes = [
+            helper.make_node("Transpose", ["w"], ["t"], perm=[1, 0]),
+            helper.make_node("MatMulInteger", ["x", "t"], ["y"]),
+        ]
+        inputs = [helper.make_tensor_value_info(name, TensorProto.INT8, s) for name, s in shapes.items()]
+        graph = helper.make_graph(
+            nodes, "case", inputs, [helper.make_tensor_value_info("y", TensorProto.INT32, (n, n))]
+        )
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+
+    def inputs() -> Arrays:
+        rng = np.random.default_rng(0)
+        return {name: rng.integers(-128, 128, s, np.int8) for name, s in shapes.items()}
+
+    return Case(
+        f"gemm{n}_int8",
+        "int8",
+        model,
+        inputs,
+        2.0 * n**3,
+        6.0 * n * n,
+        in_torch=lambda torch: lambda x, w: torch._int_mm(x, w.t()),
     )
 
 
@@ -143,6 +173,7 @@ def all_cases() -> Iterator[Case]:
         for n in GEMMS:
             facts = {"flops": 2.0 * n**3, "nbytes": 3.0 * n * n * size}
             yield one_operator("MatMul", f"gemm{n}", precision, {"x": (n, n), "w": (n, n)}, **facts)
+    yield from [bytes_product(n) for n in GEMMS]
     for name in CONVOLUTIONS:
         for batch in (1, 32):
             yield convolution(name, "fp32", batch)

@@ -41,8 +41,9 @@ from weft.cost.graph.layout import (
     plain_cycles, unfused_cycles,
 )
 from weft.cost.graph.low_precision import (
-    NARROW_BLOCK, FloatConvolution, FloatProduct, GroupedOperands, NarrowFactors, NarrowWeight, RoundedFactors, TakenApart,
-    grouped_plans, low_bit_panel_plans, narrow_convolution_plans, narrow_factor_plans, narrow_weight_plans,
+    NARROW_BLOCK, ByteFragments, ByteProduct, FloatConvolution, FloatProduct, GroupedOperands, NarrowFactors, NarrowWeight,
+    RoundedFactors, TakenApart, byte_fragment_plans, grouped_plans, low_bit_panel_plans,
+    narrow_convolution_plans, narrow_factor_plans, narrow_weight_plans,
     rounded_factor_plans, taken_apart_plans,
 )
 from weft.cost.graph.packing import (
@@ -100,6 +101,7 @@ from weft.cost.graph.winograd import (
 
 __all__ = [
     "Accept", "Accumulators", "Address", "Answering", "AttentionSizes", "AttentionTile", "BANKS", "Borders",
+    "ByteFragments", "ByteProduct",
     "CONDITION_ROUNDS", "CacheTile", "Candidate", "Candidates", "Case", "Choose", "Choosing", "CodeBudget", "Convolution",
     "CostSource", "D", "DIRECT", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "ENTRY_CYCLES",
     "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FEW_AT_ONCE", "FOLDED_TIMES_CONSTANTS", "FloatConvolution", "FloatProduct",
@@ -120,7 +122,8 @@ __all__ = [
     "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "ThreadBlock", "Tile", "TileProblem",
     "TiledProduct", "Tiling", "TransposedPhases", "UNROLLED_FETCHES", "UNROLLED_VECTORS", "VECTOR_WORDS", "Versions",
     "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowTile", "Winograd", "WriteOut", "accumulator_plans",
-    "addressed", "attention_tile_plans", "blocked_cycles", "border_plans", "by_cost", "bytes_of", "bytes_touched",
+    "addressed", "attention_tile_plans", "blocked_cycles", "border_plans", "by_cost", "byte_fragment_plans",
+    "bytes_of", "bytes_touched",
     "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at", "depth_plans", "depthwise_cycles",
     "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements", "enough_tasks",
     "fma_cycles", "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "grid_operand_plans",

@@ -14,7 +14,7 @@ from weft.support.errors import InputError
 from weft.targets.grid_machines import WITHOUT_SHUFFLES
 from weft.targets.records import Caches, Grid, Isa
 from weft.targets.scopes import FRAGMENT, GLOBAL, LOCAL, REGISTER, SHARED, SWIZZLED
-from weft.targets.target import PORTABLE, POWERS_OF_TWO, ROUNDING, Target
+from weft.targets.target import EXPONENTIALS, PORTABLE, ROUNDING, Target
 
 AMPERE: Final = ("+mma", "+async_copy")
 HOPPER: Final = (*AMPERE, "+wgmma")
@@ -77,7 +77,7 @@ def cuda(arch: str | None = None) -> Target:
             vector_bits=32,
             vector_registers=255,
             fma=True,
-            native=PORTABLE | ROUNDING | POWERS_OF_TWO,
+            native=PORTABLE | ROUNDING | EXPONENTIALS,
             language="cuda",
         ),
         caches=Caches(l1=found.l1, l2=found.l2, l3=found.l2, line=128),

@@ -14,8 +14,8 @@ PORTABLE: Final = frozenset({"abs", "copysign", "is_nan", "is_inf", "sqrt", "unl
 
 ROUNDING: Final = frozenset({"floor", "ceil", "trunc", "round_even"})
 
-POWERS_OF_TWO: Final = frozenset({"exp2", "exp2_flushed"})
-"""Of targets with an instruction for powers, which is off by two units in the last place of float32 at most."""
+EXPONENTIALS: Final = frozenset({"exp", "exp2", "exp2_flushed"})
+"""Of targets with an instruction for powers of two: off by two units in the last place of float32 at most."""
 
 REASSOCIATED: Final = frozenset({"rounded"})
 """Of targets whose compilers may take sums of floats for associative: such a compiler sees `rounded` as a function of its own."""

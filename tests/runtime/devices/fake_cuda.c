@@ -250,41 +250,42 @@ void fake_wait(int left) {
 
 /* The product of a group of warps: the sums of a thread are those of the tables in section 9.7.15.5.2, and factors lie in memory
    as section 9.7.15.5.1 has it for rows of 128 bytes whose pieces are swizzled. */
-static float swizzled(const uint8_t *base, size_t at, int is_bf16) {
+static const void *swizzled(const uint8_t *base, size_t at) {
   uintptr_t place = (uintptr_t)base + at;
-  place ^= place >> 3 & 112;
-  return widened(*(const uint16_t *)place, 0, is_bf16);
+  return (const void *)(place ^ (place >> 3 & 112));
 }
 void fake_begin_kernel(void) {
   memset(dynamic, 0xff, sizeof dynamic);
   memset(begun, 0, sizeof begun);
   memset(committed, 0, sizeof committed);
 }
-static size_t right_place(int across, int column, int k, size_t apart) {
+static size_t right_place(int across, int column, int k, int size, size_t apart) {
   return across ? (size_t)(column / 64) * apart + (size_t)(k / 8 * 1024 + k % 8 * 128 + column % 64 * 2)
-                : (size_t)(column / 8 * 1024 + column % 8 * 128 + k * 2);
+                : (size_t)(column / 8 * 1024 + column % 8 * 128 + k * size);
 }
 /* The left factor is in registers of the warps, as that of `fake_warp_product`. */
-void fake_group_product_of_registers(int is_bf16, int across, int columns, float *c, const uint32_t *a, const uint8_t *b,
-                                     size_t apart) {
+void fake_group_product_of_registers(int kind, int across, int columns, float *c, const uint32_t *a, const uint8_t *b, size_t apart) {
   int thread = grid_thread(), warp = thread / 32, lane = thread % 32;
   memcpy(left[thread], a, sizeof left[0]);
   grid_barrier();
   for (int n = 0; n < columns / 2; n++) {
     int row = n / 2 % 2 * 8 + lane / 4, column = n / 4 * 8 + lane % 4 * 2 + n % 2;
-    for (int k = 0; k < 16; k++)
-      c[n] += left_element(warp, row, k, is_bf16) * swizzled(b, right_place(across, column, k, apart), is_bf16);
+    for (int k = 0; k < 16; k++) {
+      const void *y = swizzled(b, right_place(across, column, k, 2, apart));
+      c[n] += left_element(warp, row, k, kind == 'b') * widened(*(const uint16_t *)y, 0, kind == 'b');
+    }
   }
   grid_barrier();
 }
-void fake_group_product(int is_bf16, int across, int columns, float *c, const uint8_t *a, const uint8_t *b, size_t apart) {
-  int thread = grid_thread() % 128, warp = thread / 32, lane = thread % 32;
+void fake_group_product(int kind, int across, int columns, void *c, const uint8_t *a, const uint8_t *b, size_t apart) {
+  int thread = grid_thread() % 128, warp = thread / 32, lane = thread % 32, size = kind == 'i' ? 1 : 2;
   for (int n = 0; n < columns / 2; n++) {
     int row = warp * 16 + n / 2 % 2 * 8 + lane / 4, column = n / 4 * 8 + lane % 4 * 2 + n % 2;
-    for (int k = 0; k < 16; k++) {
-      float left_one = swizzled(a, (size_t)(row / 8 * 1024 + row % 8 * 128 + k * 2), is_bf16);
-      c[n] += left_one * swizzled(b, right_place(across, column, k, apart), is_bf16);
+    for (int k = 0; k < 32 / size; k++) {
+      const void *x = swizzled(a, (size_t)(row / 8 * 1024 + row % 8 * 128 + k * size));
+      const void *y = swizzled(b, right_place(across, column, k, size, apart));
+      if (kind == 'i') ((int32_t *)c)[n] += *(const int8_t *)x * *(const int8_t *)y;
+      else ((float *)c)[n] += widened(*(const uint16_t *)x, 0, kind == 'b') * widened(*(const uint16_t *)y, 0, kind == 'b');
     }
   }
 }
-

@@ -23,7 +23,7 @@ from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, GATHER
 from weft.codegen.cuda.group_products import GROUP_HELPERS
 from weft.codegen.cuda.nvrtc import Cubin
 from weft.runtime.devices import cuda_library
-from weft.targets.instructions import GROUP_COLUMNS
+from weft.targets.instructions import GROUP_COLUMNS, GROUP_INSTRUCTIONS
 
 SOURCES = [Path(__file__).with_name(name) for name in ("fake_cuda.c", "fake_streams.c")]
 LIVE = ("blocks", "modules", "streams", "contexts", "pinned", "graphs")
@@ -66,7 +66,7 @@ ASYNC = """
 extern "C" {
 void *fake_dynamic(void);
 void fake_copy(int size, int read, void *to, const void *from); void fake_commit(void); void fake_wait(int);
-void fake_group_product(int, int, int, float *, const uint8_t *, const uint8_t *, uint64_t);
+void fake_group_product(int, int, int, void *, const uint8_t *, const uint8_t *, uint64_t);
 void fake_group_product_of_registers(int, int, int, float *, const uint32_t *, const uint8_t *, uint64_t);
 }
 struct fake_matrix { const uint8_t *begin; uint64_t apart; };
@@ -82,19 +82,22 @@ struct fake_matrix { const uint8_t *begin; uint64_t apart; };
 """
 GROUPS = "".join(
     [
-        f"""#define WEFT_GROUP_PRODUCT_{n}(type, across, c, a, b) do {{ const fake_matrix a_ = a, b_ = b; \\
-  fake_group_product(type[0] == 'b', across[0] == '1', {n}, c, a_.begin, b_.begin, b_.apart); }} while (0)
-#define WEFT_GROUP_PRODUCT_{n}_registers(type, across, c, a0, a1, a2, a3, b) do {{ \\
+        f"""#define WEFT_GROUP_PRODUCT_{t}_{n}(across, c, a, b) do {{ const fake_matrix a_ = a, b_ = b; \\
+  fake_group_product('{str(t)[0]}', across[0] == '1', {n}, c, a_.begin, b_.begin, b_.apart); }} while (0)
+#define WEFT_GROUP_PRODUCT_{t}_{n}_registers(across, c, a0, a1, a2, a3, b) do {{ \\
   const fake_matrix b_ = b; const uint32_t a_[4] = {{a0, a1, a2, a3}}; \\
-  fake_group_product_of_registers(type[0] == 'b', across[0] == '1', {n}, c, a_, b_.begin, b_.apart); }} while (0)
+  fake_group_product_of_registers('{str(t)[0]}', across[0] == '1', {n}, c, a_, b_.begin, b_.apart); }} while (0)
 #define WEFT_GROUP_KEEP_{n}(c)
 """
         for n in GROUP_COLUMNS
+        for t in GROUP_INSTRUCTIONS
     ]
 )
 """Copies and products of groups of warps, in the place of the instructions."""
 OWN_HELPERS = {
     **FRAGMENT_HELPERS,
+    "exp_f32": "static inline float weft_exp_f32(float x) { return __builtin_expf(x); }",
+    "exp_f64": "static inline double weft_exp_f64(double x) { return __builtin_exp(x); }",
     "exp2_f32": "static inline float weft_exp2_f32(float x) { return __builtin_exp2f(x); }",
     "exp2_flushed_f32": "static inline float weft_exp2_flushed_f32(float x) { return x < -126 ? 0 : __builtin_exp2f(x); }",
     "exp2_f64": "static inline double weft_exp2_f64(double x) { return __builtin_exp2(x); }",

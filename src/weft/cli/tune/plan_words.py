@@ -9,6 +9,7 @@ from typing import Final
 
 from weft.cost import (
     Borders,
+    ByteFragments,
     CacheTile,
     Decision,
     DilationPhases,
@@ -47,6 +48,7 @@ from weft.cost import (
 )
 
 EITHER: Final[Mapping[type[Decision], tuple[str, str]]] = {
+    ByteFragments: ("in fragments", "as integers of 32 bits"),
     DilationPhases: ("images of their own", "left in one"),
     GridOperand: ("in panels", "as it lies"),
     ImplicitProduct: ("a product of matrices", "place by place"),

@@ -48,7 +48,14 @@ def _asm(name: str, instruction: str, result: tuple[str, str], *given: tuple[str
 
 
 _FLOAT, _HALF = ("float", "f"), ("uint16_t", "h")
-_FUNCTIONS: Final = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round_even": "rint", "exp2": "exp2"}
+_FUNCTIONS: Final = {
+    "floor": "floor",
+    "ceil": "ceil",
+    "trunc": "trunc",
+    "round_even": "rint",
+    "exp": "exp",
+    "exp2": "exp2",
+}
 
 OWN_HELPERS: Final[Mapping[str, str]] = {
     **FRAGMENT_HELPERS,

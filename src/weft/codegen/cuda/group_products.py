@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from typing import Final
 
+from weft.codegen.c_family.c_types import memory_type
 from weft.codegen.c_family.writer import Writer
 from weft.ir import Const
 from weft.loop import Call
-from weft.support.dtypes import DType, bf16, f16
-from weft.targets.instructions import GROUP_COLUMNS
+from weft.support.dtypes import DType, bf16, f16, i8
+from weft.targets.instructions import GROUP_COLUMNS, TURNED, sums_of
 
 BEGIN, PRODUCT, COMMIT, WAIT = "cuda.group.begin", "cuda.group.product_", "cuda.group.commit", "cuda.group.wait"
 """A group's products begin, are made, are committed as one, and are waited for, but for so many of those that were last."""
 
 REGISTERS: Final = "_registers"
-_ENDS: Final = ("", "_across", REGISTERS, f"{REGISTERS}_across")
-_TYPES: Final = (f16, bf16)
+_SHAPES: Final = {f16: "k16.f32.f16.f16", bf16: "k16.f32.bf16.bf16", i8: "k32.s32.s8.s8"}
+"""The ends of the names of instructions, by the type of their factors."""
+_ENDS: Final = {t: ("", "_across", REGISTERS, f"{REGISTERS}_across") if t in TURNED else ("",) for t in _SHAPES}
+"""The ends of the names of helpers; *across*: the right factor has rows of columns, *registers*: the left one is in them."""
 
 
 def product_of(dtype: DType, *, in_registers: bool = False) -> str:
@@ -27,25 +30,30 @@ def product_of(dtype: DType, *, in_registers: bool = False) -> str:
     return f"{PRODUCT}{dtype}{REGISTERS if in_registers else ''}"
 
 
-GROUP_CALLEES: Final = frozenset([product_of(t, in_registers=r) for t in _TYPES for r in (False, True)])
+GROUP_CALLEES: Final = frozenset([product_of(t, in_registers=REGISTERS in end) for t in _SHAPES for end in _ENDS[t]])
 
 
-def _sums(n: int) -> tuple[str, str]:
+def _sums(dtype: DType, n: int) -> tuple[str, str]:
     """Returns the places of a thread's sums of *n* columns in an instruction, and what is bound to them."""
-    places = ", ".join([f"%{k}" for k in range(n // 2)])
-    return places, ", ".join([f'"+f"((c)[{k}])' for k in range(n // 2)])
+    letter = "f" if dtype.is_float else "r"
+    return ", ".join([f"%{k}" for k in range(n // 2)]), ", ".join([f'"+{letter}"((c)[{k}])' for k in range(n // 2)])
 
 
-def _product_macro(n: int) -> str:
-    places, sums = _sums(n)
+def _product_macro(dtype: DType, n: int) -> str:
+    """Returns the macros of a product, to which those of floats are told whether the right factor has rows of columns."""
+    places, sums = _sums(dtype, n)
     first, second, *others = [f"%{n // 2 + k}" for k in range(5)]
     left, last = "{" + ", ".join([first, second, *others[:2]]) + "}", others[2]
-    return f"""#define WEFT_GROUP_PRODUCT_{n}(type, across, c, a, b) \\
-  asm volatile("wgmma.mma_async.sync.aligned.m64n{n}k16.f32." type "." type " {{{places}}}, {first}, {second}, 1, 1, 1, 0, " \\
-               across ";" : {sums} : "l"(a), "l"(b))
-#define WEFT_GROUP_PRODUCT_{n}_registers(type, across, c, a0, a1, a2, a3, b) \\
-  asm volatile("wgmma.mma_async.sync.aligned.m64n{n}k16.f32." type "." type " {{{places}}}, {left}, {last}, 1, 1, 1, " \\
-               across ";" : {sums} : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(b))
+    name, begin = f"WEFT_GROUP_PRODUCT_{dtype}_{n}", f"wgmma.mma_async.sync.aligned.m64n{n}{_SHAPES[dtype]} {{{places}}}"
+    turned = ', 1, 1, 0, " across ";"' if dtype in TURNED else ';"'
+    of_registers = f"""#define {name}_registers(across, c, a0, a1, a2, a3, b) \\
+  asm volatile("{begin}, {left}, {last}, 1, 1, 1, " across ";" \\
+               : {sums} : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(b))
+"""
+    return f"""#define {name}(across, c, a, b) \\
+  asm volatile("{begin}, {first}, {second}, 1{turned} \\
+               : {sums} : "l"(a), "l"(b))
+{of_registers if dtype in TURNED else ""}\
 #define WEFT_GROUP_KEEP_{n}(c) asm volatile("" : {sums} :: "memory")
 """
 
@@ -58,16 +66,16 @@ GROUP_MACROS: Final = """#define WEFT_MATRIX(p, apart) \\
 """
 """The instructions but products, for the head of a source."""
 
-PRODUCT_MACROS: Final = {f"{t}_{n}{end}": _product_macro(n) for t in _TYPES for n in GROUP_COLUMNS for end in _ENDS}
+PRODUCT_MACROS: Final = {f"{t}_{n}{end}": _product_macro(t, n) for t in _SHAPES for n in GROUP_COLUMNS for end in _ENDS[t]}
 """Those of products, by the end of the names of the helpers that use them."""
 
-_REGISTER_HELPER: Final = """static inline void weft_group_NAME(float *c, const uint16_t *a, const uint16_t *b, int64_t apart) {
-  WEFT_GROUP_PRODUCT_COLUMNS_registers("TYPE", "ACROSS", c, weft_pair(a, 1), weft_pair(a + 2, 1), weft_pair(a + 4, 1),
-                                       weft_pair(a + 6, 1), WEFT_MATRIX(b, apart));
+_REGISTER_HELPER: Final = """static inline void weft_group_NAME(SUM *c, const uint16_t *a, const void *b, int64_t apart) {
+  WEFT_GROUP_PRODUCT_TYPE_COLUMNS_registers("ACROSS", c, weft_pair(a, 1), weft_pair(a + 2, 1), weft_pair(a + 4, 1),
+                                            weft_pair(a + 6, 1), WEFT_MATRIX(b, apart));
 }"""
 
-_HELPER: Final = """static inline void weft_group_NAME(float *c, const uint16_t *a, const uint16_t *b, int64_t apart) {
-  WEFT_GROUP_PRODUCT_COLUMNS("TYPE", "ACROSS", c, WEFT_MATRIX(a, 16), WEFT_MATRIX(b, apart));
+_HELPER: Final = """static inline void weft_group_NAME(SUM *c, const void *a, const void *b, int64_t apart) {
+  WEFT_GROUP_PRODUCT_TYPE_COLUMNS("ACROSS", c, WEFT_MATRIX(a, 16), WEFT_MATRIX(b, apart));
 }"""
 
 GROUP_HELPERS: Final = {
@@ -75,12 +83,13 @@ GROUP_HELPERS: Final = {
     .replace("NAME", f"{t}_{n}{end}")
     .replace("COLUMNS", str(n))
     .replace("TYPE", str(t))
+    .replace("SUM", memory_type(sums_of(t)))
     .replace("ACROSS", str(int("across" in end)))
-    for t in _TYPES
+    for t in _SHAPES
     for n in GROUP_COLUMNS
-    for end in _ENDS
+    for end in _ENDS[t]
 }
-"""The helpers of products, by name; *across*: the right factor has rows of columns."""
+"""The helpers of products, by name."""
 
 
 def _write_product(f: Writer, s: Call) -> None:

@@ -58,6 +58,7 @@ from weft.targets.instructions import (
     SWIZZLED_BYTES,
     SWIZZLED_ROWS,
     WARPS_OF_GROUP,
+    terms_of,
 )
 
 _IN_REGISTERS = frozenset(REGISTER_GROUP_INSTRUCTIONS.values())
@@ -216,7 +217,7 @@ class _Group:
         """Refuses a factor that does not begin in a row whose pieces lie as in the first one, with all its terms."""
         row = SWIZZLED_BYTES // b.dtype.bytes
         is_first = simplify(at // index(row) % index(SWIZZLED_ROWS), self.bounds) is ZERO
-        is_inside = prove(at % index(row) <= index(row - FRAGMENT.depth), self.bounds)
+        is_inside = prove(at % index(row) <= index(row - terms_of(b.dtype)), self.bounds)
         self.require(
             (is_first and is_inside) or known_divisor(at) % (SWIZZLED_ROWS * row) == 0,
             f"takes terms of {b.name} from a row on that does not begin a part of {SWIZZLED_ROWS}",

@@ -18,7 +18,7 @@ from weft.cost.plans.planner import by_cost
 from weft.cost.rules.fragment_tile import fragment_tile_plans
 from weft.cost.rules.matrix_tiles import MatrixTileProblem, matrix_tile_plans
 from weft.cost.rules.shared_tile import GLOBAL_CYCLES, plain_product, shared_tile_plans
-from weft.support.dtypes import DType, bf16, f32, i32
+from weft.support.dtypes import DType, bf16, f32, i8, i32
 from weft.targets import Target
 from weft.targets.instructions import GROUPS, ROW_BYTES, dot_products, group_of
 
@@ -175,6 +175,42 @@ def rounded_factor_plans(p: FloatProduct, target: Target) -> list[Candidate[Roun
         best = min([c.cycles for c in tiles if c.decision.warps], default=None)
         if best is not None:
             found.append(Candidate(RoundedFactors(rounded=True), best + p.rows * p.depth * 2 * GLOBAL_CYCLES))
+    return by_cost(found)
+
+
+@dataclass(frozen=True)
+class ByteProduct:
+    """A product of bytes: *rows*, None for many, of *depth* terms, by so many *columns*.
+
+    Where the right factor `is_turned`, the terms of each column lie side by side, as fragments take them.
+    """
+
+    rows: int | None
+    depth: int
+    columns: int
+    is_turned: bool
+
+
+@dataclass(frozen=True)
+class ByteFragments(Decision):
+    """Whether bytes are *multiplied* on a grid as they are, in fragments, or as integers of 32 bits."""
+
+    question = "the form of a product of bytes on a grid"
+    of_grids = True
+    multiplied: bool
+
+
+def byte_fragment_plans(p: ByteProduct, target: Target) -> list[Candidate[ByteFragments]]:
+    """Returns the forms of a product of bytes on a grid, by the cycles of all threads, those of turning a factor included."""
+    many = MANY_ROWS if p.rows is None else p.rows
+    wide = min([c.cycles for c in shared_tile_plans(plain_product(many, p.columns, 1, p.depth), target)])
+    found = [Candidate(ByteFragments(multiplied=False), wide)]
+    if p.rows is not None:
+        tiles = fragment_tile_plans(p.rows, p.columns, 1, p.depth, p.depth, target, i8)
+        best = min([c.cycles for c in tiles if c.decision.warps], default=None)
+        if best is not None:
+            turning = 0.0 if p.is_turned else p.depth * p.columns * 2 * GLOBAL_CYCLES
+            found.append(Candidate(ByteFragments(multiplied=True), best + turning))
     return by_cost(found)
 
 

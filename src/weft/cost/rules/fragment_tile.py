@@ -8,14 +8,17 @@ from typing import Final
 
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.shared_tile import GLOBAL_CYCLES, LEAST_BLOCKS, SHARED_CYCLES, plain_product, shared_tile_plans
+from weft.support.dtypes import DType, bf16
 from weft.targets import Target
 from weft.targets.instructions import (
     FRAGMENT,
     FRAGMENT_INSTRUCTIONS,
     GROUP_INSTRUCTIONS,
+    PRODUCT_BYTES,
     SWIZZLED_BYTES,
     WARPS_OF_GROUP,
     intrinsics_of,
+    terms_of,
 )
 
 WARPS: Final = (4, 2, 8, 1)
@@ -34,7 +37,7 @@ WARP_GROUPS: Final = (2, 1, 3)
 GROUP_FRAGMENTS: Final = (32, 24, 16, 8)
 """Fragments of sums along the columns that a group keeps."""
 
-GROUP_STEPS: Final = SWIZZLED_BYTES // (2 * FRAGMENT.depth)
+GROUP_STEPS: Final = SWIZZLED_BYTES // PRODUCT_BYTES
 """Products of a fragment that a row of swizzled memory is enough for."""
 
 COPIES: Final = (4, 3, 5)
@@ -62,7 +65,8 @@ class FragmentTile(Decision):
 
     Blocks run in *groups* of so many along the rows, then along the columns: those that run at a time read few rows and columns.
     With several *copies* of what is fetched, in swizzled memory, groups of warps multiply while it is fetched *ahead* for so many
-    iterations.
+    iterations. Where results are *staged*, they go through shared memory in so many parts of the columns, so that threads store
+    whole vectors of them.
     """
 
     question = "the fragments of a block of warps"
@@ -74,10 +78,11 @@ class FragmentTile(Decision):
     groups: int = 1
     copies: int = 1
     ahead: int = 0
+    staged: int = 0
 
 
 def fragment_tile_plans(
-    rows: int, columns: int, batch: int, depth: int, terms: int, target: Target
+    rows: int, columns: int, batch: int, depth: int, terms: int, target: Target, factors: DType = bf16
 ) -> Iterator[Candidate[FragmentTile]]:
     """Yields tiles of whole fragments of *batch* products, whose *terms* have *depth* along one axis, and the choice of none.
 
@@ -86,16 +91,20 @@ def fragment_tile_plans(
     yield Candidate(
         FragmentTile(), min([c.cycles for c in shared_tile_plans(plain_product(rows, columns, batch, terms), target)])
     )
-    if not {i.name for i in intrinsics_of(target)} & set(FRAGMENT_INSTRUCTIONS.values()):
+    known = {i.name for i in intrinsics_of(target)}
+    if GROUP_INSTRUCTIONS.get(factors) in known:
+        yield from _group_plans(rows, columns, batch, depth, terms, target, factors)
+    if FRAGMENT_INSTRUCTIONS.get(factors) not in known:
         return
-    yield from _group_plans(rows, columns, batch, depth, terms, target)
     for warps in WARPS:
         for m in ROWS:
             for n in COLUMNS:
                 for steps in STEPS:
                     tile = FragmentTile(warps, m, n, steps)
                     high, wide = _sizes(tile)
-                    if rows % high or columns % wide or depth % (steps * FRAGMENT.depth) or not _fits(tile, target):
+                    if rows % high or columns % wide or depth % (steps * FRAGMENT.depth):
+                        continue
+                    if not _fits(tile, target, factors):
                         continue
                     yield Candidate(
                         replace(tile, groups=_groups(rows // high)), _cycles(tile, rows * columns * batch, terms)
@@ -103,19 +112,19 @@ def fragment_tile_plans(
 
 
 def _group_plans(
-    rows: int, columns: int, batch: int, depth: int, terms: int, target: Target
+    rows: int, columns: int, batch: int, depth: int, terms: int, target: Target, factors: DType
 ) -> Iterator[Candidate[FragmentTile]]:
     """Yields the tiles of groups of warps."""
-    if not {i.name for i in intrinsics_of(target)} & set(GROUP_INSTRUCTIONS.values()):
-        return
     for groups in WARP_GROUPS:
         for n in GROUP_FRAGMENTS:
             for copies in COPIES:
                 tile = FragmentTile(WARPS_OF_GROUP * groups, 1, n, GROUP_STEPS, 1, copies, copies - 2)
                 high, wide = _sizes(tile)
-                if rows % high or columns % wide or depth % (GROUP_STEPS * FRAGMENT.depth) or not _fits(tile, target):
+                if rows % high or columns % wide or depth % (GROUP_STEPS * terms_of(factors)):
                     continue
-                cycles = _group_cycles(high, wide, rows * columns * batch, terms)
+                if not _fits(tile, target, factors):
+                    continue
+                cycles = _group_cycles(high, wide, rows * columns * batch, terms) * factors.bytes / bf16.bytes
                 yield Candidate(replace(tile, groups=_groups(rows // high)), cycles)
 
 
@@ -136,19 +145,19 @@ def _sizes(tile: FragmentTile) -> tuple[int, int]:
     return tile.warps * tile.rows * FRAGMENT.rows, tile.columns * FRAGMENT.columns
 
 
-def _fits(tile: FragmentTile, target: Target) -> bool:
+def _fits(tile: FragmentTile, target: Target, factors: DType) -> bool:
     """Tells whether the parts of both factors fit shared memory, and are shared by all threads equally."""
     shared, threads = target.scope("shared" if tile.copies == 1 else "swizzled"), tile.warps * FRAGMENT.threads
     most = shared.bytes if shared is not None and shared.bytes is not None else 0
     high, wide, deep = (
         tile.warps * tile.rows * FRAGMENT.rows,
         tile.columns * FRAGMENT.columns,
-        tile.steps * FRAGMENT.depth,
+        tile.steps * terms_of(factors),
     )
     is_shared = high * deep % threads == 0 and wide * deep % threads == 0
     return (
         is_shared
-        and (high + wide) * deep * 2 * tile.copies <= most
+        and (high + wide) * deep * factors.bytes * tile.copies <= most
         and target.grid is not None
         and threads <= target.grid.block
     )

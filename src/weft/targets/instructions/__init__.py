@@ -20,11 +20,15 @@ from weft.targets.instructions.nvidia import (
     FRAGMENT_INSTRUCTIONS,
     GROUP_COLUMNS,
     GROUP_INSTRUCTIONS,
+    PRODUCT_BYTES,
     REGISTER_GROUP_INSTRUCTIONS,
     SWIZZLED_BYTES,
     SWIZZLED_ROWS,
+    TURNED,
     WARPS_OF_GROUP,
     Fragment,
+    sums_of,
+    terms_of,
 )
 from weft.targets.instructions.tensor_intrinsic import GROUP_BYTES, ORDINARY, DotProduct, TensorIntrinsic, group_of
 
@@ -41,6 +45,7 @@ __all__ = [
     "LEFT_TILES",
     "MOST_ROWS",
     "ORDINARY",
+    "PRODUCT_BYTES",
     "REGISTER_GROUP_INSTRUCTIONS",
     "RELEASE",
     "RIGHT_TILES",
@@ -50,6 +55,7 @@ __all__ = [
     "SWIZZLED_ROWS",
     "TILE_LANES",
     "TILE_OPERATIONS",
+    "TURNED",
     "WARPS_OF_GROUP",
     "DotProduct",
     "Fragment",
@@ -58,4 +64,6 @@ __all__ = [
     "dot_products",
     "group_of",
     "intrinsics_of",
+    "sums_of",
+    "terms_of",
 ]

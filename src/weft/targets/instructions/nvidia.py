@@ -1,4 +1,4 @@
-"""Products of matrices by the threads of a warp together (tensor cores), of 16-bit floats added to sums in float32.
+"""Products of matrices by the threads of a warp together (tensor cores): of 16-bit floats, and of bytes.
 
     C[16, 8] += A[16, 16] * B[16, 8]            `mma.sync.aligned.m16n8k16`
 
@@ -15,11 +15,13 @@ each with the rows of its g and the columns of its t. The factors are read from 
 the instruction takes from it.
 
     C[64, n] += A[64, 16] * B[16, n]            `wgmma.mma_async.sync.aligned.m64nNk16`
+    C[64, n] += A[64, 32] * B[32, n]            `wgmma.mma_async.sync.aligned.m64nNk32`, of bytes
 
 is made by a group of four warps, of 16 rows each, in whose threads sums lie alike, 8 columns after 8 columns (section 9.7.15).
 So a thread is declared to compute the same 2 x 2 sums; those of neighbouring columns, which a loop around them goes through, are
-one instruction where code is made (`codegen.cuda.warpgroups`). It reads the factors from swizzled memory by itself, or the left
-one from registers of the warps, where it lies as sums do (the memory scope `fragment`).
+one instruction where code is made (`codegen.cuda.warpgroups`). It reads the factors from swizzled memory by itself, of bytes only
+where the terms of each row, and of each column, lie side by side; or the left one of 16 bits from registers of the warps, where it
+lies as sums do (the memory scope `fragment`).
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from weft.support.dtypes import DType, bf16, f16
+from weft.support.dtypes import DType, bf16, f16, f32, i8, i32
 from weft.targets.instructions.tensor_intrinsic import TensorIntrinsic
 
 
@@ -69,11 +71,17 @@ FRAGMENT: Final = Fragment()
 FRAGMENT_INSTRUCTIONS: Final = {f16: "cuda.mma_f16", bf16: "cuda.mma_bf16"}
 """The instructions by the type of their factors."""
 
-GROUP_INSTRUCTIONS: Final = {f16: "cuda.wgmma_f16", bf16: "cuda.wgmma_bf16"}
+GROUP_INSTRUCTIONS: Final = {f16: "cuda.wgmma_f16", bf16: "cuda.wgmma_bf16", i8: "cuda.wgmma_i8"}
 """Those of groups of four warps."""
 
 REGISTER_GROUP_INSTRUCTIONS: Final = {f16: "cuda.wgmma_registers_f16", bf16: "cuda.wgmma_registers_bf16"}
 """The same, whose left factor is in registers of the warps (the memory scope `fragment`)."""
+
+PRODUCT_BYTES: Final = 32
+"""The bytes of the terms of a row that a product of a group takes."""
+
+TURNED: Final = frozenset({f16, bf16})
+"""The types of factors that groups take in rows of columns, too."""
 
 COPY_BYTES: Final = (4, 8, 16)
 """The bytes that a thread copies to shared memory while it goes on (`cp.async`), from a multiple of them on."""
@@ -89,29 +97,38 @@ GROUP_COLUMNS: Final = (64, 128, 192, 256)
 """The columns of sums that instructions of a group have: those of whole rows of swizzled memory."""
 
 _PARAMETERS: Final = (
-    'C: buffer("global", f32[2, 2], strides=(tc, 1)), A: buffer("{left}", {t}[2, 16], strides=(ta, ua)),'
-    ' B: buffer("{right}", {t}[16, 2], strides=(tb, ub)), tc: i64, ta: i64, ua: i64, tb: i64, ub: i64'
+    'C: buffer("global", {s}[2, 2], strides=(tc, 1)), A: buffer("{left}", {t}[2, {k}], strides=(ta, ua)),'
+    ' B: buffer("{right}", {t}[{k}, 2], strides=(tb, ub)), tc: i64, ta: i64, ua: i64, tb: i64, ub: i64'
 )
 _TEXT: Final = f"""
 def semantics({_PARAMETERS}):
     for i in range(0, 2):
         for j in range(0, 2):
-            for k in range(0, 16):
-                with block("multiply", vi=spatial(2, i), vj=spatial(2, j), vk=reduce(16, k)):
-                    C[vi, vj] = C[vi, vj] + f32(A[vi, vk]) * f32(B[vk, vj])
+            for k in range(0, {{k}}):
+                with block("multiply", vi=spatial(2, i), vj=spatial(2, j), vk=reduce({{k}}, k)):
+                    C[vi, vj] = C[vi, vj] + {{s}}(A[vi, vk]) * {{s}}(B[vk, vj])
 
 def implementation({_PARAMETERS}):
     call("{{name}}", C.at(0, 0), A.at(0, 0), B.at(0, 0), tc, ta, ua, tb, ub)
 """
 
 
+def sums_of(dtype: DType) -> DType:
+    """Returns the type of the sums of products of factors of a type."""
+    return f32 if dtype.is_float else i32
+
+
+def terms_of(dtype: DType) -> int:
+    """Returns the terms of a product of factors of a type."""
+    return PRODUCT_BYTES // dtype.bytes
+
+
 def _declared(names: Mapping[DType, str], left: str, right: str, feature: str) -> tuple[TensorIntrinsic, ...]:
-    return tuple(
-        [
-            TensorIntrinsic(n, _TEXT.format(name=n, t=dtype, left=left, right=right), (feature,))
-            for dtype, n in names.items()
-        ]
-    )
+    return tuple([TensorIntrinsic(n, _text(n, dtype, left, right), (feature,)) for dtype, n in names.items()])
+
+
+def _text(name: str, dtype: DType, left: str, right: str) -> str:
+    return _TEXT.format(name=name, t=dtype, s=sums_of(dtype), k=terms_of(dtype), left=left, right=right)
 
 
 NVIDIA: Final = (

@@ -20,7 +20,8 @@ from weft.codegen.cuda.backend import BACKEND
 from weft.codegen.cuda.cuda_kernels import code_arch, whole_source
 from weft.codegen.cuda.nvrtc import compile_cubin
 from weft.codegen.cuda.warpgroups import form_warpgroups
-from weft.cost import Candidate, FragmentTile, fragment_tile_plans
+from weft.cost import ByteFragments, Candidate, FragmentTile, fragment_tile_plans
+from weft.graph.passes.quantized import choose_dot_products
 from weft.loop import Program, parse_program
 from weft.lower import lower
 from weft.schedule import schedule_program
@@ -78,6 +79,8 @@ def model(kind: int, m: int, k: int, n: int, *, transposed: bool) -> ModelProto:
         (SMALLEST, (128, 384, 128)),
         (FragmentTile(8, 1, 16, 4, 1, 3, 1), (256, 128, 128)),
         (FragmentTile(4, 1, 16, 4, 1, 3, 2), (64, 64, 256)),
+        (FragmentTile(8, 1, 16, 4, 1, 3, 1, 2), (256, 128, 128)),
+        (FragmentTile(4, 1, 8, 4, 2, 4, 2, 1), (256, 64, 128)),
         pytest.param(FragmentTile(8, 1, 32, 4, 1, 4, 2), (128, 256, 256), marks=pytest.mark.slow),
     ],
 )
@@ -207,3 +210,31 @@ def test_what_a_group_would_not_compute(change: dict[str, str], told: str) -> No
 def test_swizzled_memory_is_for_instructions(before: str) -> None:
     with pytest.raises(LoweringError, match="A is in swizzled memory, which threads copy to in pieces"):
         form_warpgroups(kernel(before=before), SM_90)
+
+
+def bytes_model(m: int, k: int, n: int, *, transposed: bool, kind: int = TensorProto.INT8) -> ModelProto:
+    turn = [helper.make_node("Transpose", ["w"], ["t"], perm=[1, 0])] if transposed else []
+    nodes = [*turn, helper.make_node("MatMulInteger", ["x", "t" if transposed else "w", "z"], ["y"])]
+    shapes = {"x": ([m, k], kind), "w": ([n, k] if transposed else [k, n], TensorProto.INT8), "z": ([], kind)}
+    inputs = [helper.make_tensor_value_info(name, t, shape) for name, (shape, t) in shapes.items()]
+    graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", TensorProto.INT32, [m, n])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+
+
+@pytest.mark.parametrize("transposed", [False, True], ids=["rows of columns", "rows of terms"])
+@pytest.mark.parametrize("kind", [TensorProto.INT8, TensorProto.UINT8], ids=["i8", "u8"])
+def test_bytes(*, transposed: bool, kind: int, driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    forms = [Candidate(ByteFragments(multiplied=True), 1.0)]
+    monkeypatch.setattr(choose_dot_products, "byte_fragment_plans", lambda *_: forms)
+    tiles = [Candidate(FragmentTile(), 2.0), Candidate(SMALLEST, 1.0)]
+    monkeypatch.setattr(fragment_tiles, "fragment_tile_plans", lambda *_: tiles)
+    m, k, n = 64, 256, 128
+    made = weft.compile(bytes_model(m, k, n, transposed=transposed, kind=kind), target="cuda -arch=sm_90", cache=False)
+    rng, dtype = np.random.default_rng(0), np.dtype(np.int8 if kind == TensorProto.INT8 else np.uint8)
+    x = rng.integers(-128, 128, (m, k)).astype(np.int8).view(dtype)
+    w = rng.integers(-128, 128, (n, k) if transposed else (k, n)).astype(np.int8)
+    expected = (x.astype(np.int64) - 3) @ (w.T if transposed else w).astype(np.int64)
+    np.testing.assert_array_equal(np.asarray(made(x, w, np.asarray(3, dtype))), expected)
+    assert (
+        f"cuFuncSetAttribute 8 {(64 + 64) * 128 * SMALLEST.copies}" in driver.calls()
+    )  # the factors are in swizzled memory

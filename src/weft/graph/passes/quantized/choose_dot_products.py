@@ -13,11 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
 
-from weft.cost import GroupedOperands, Planner, grouped_plans, subject_of
+from weft.cost import (
+    ByteFragments,
+    ByteProduct,
+    GroupedOperands,
+    Planner,
+    byte_fragment_plans,
+    grouped_plans,
+    subject_of,
+)
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
 from weft.graph.passes.quantized.fold_dequantization import MOST_EXACT, may_sum
@@ -55,6 +64,7 @@ class _Grouping:
         self.planner = planner
         self.flipped: dict[Value, Value] = {}
         self.turned: dict[Value, Constant] = {}
+        self.columns: dict[Value, Value] = {}
 
     def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         """Returns what stands for a contraction of bytes; None for any other node."""
@@ -84,7 +94,10 @@ class _Grouping:
         if b.q.rank < 2 or not isinstance(depth, Const) or not isinstance(columns, Const) or not _are_of_rows(a, b):
             return None
         rows = node.output.shape[-2] if a.q.rank > 1 else ONE
-        size, form = int(depth.value), self._form(node, b.q, rows, columns)
+        size, wide = int(depth.value), int(columns.value)
+        if self.planner.is_grid:
+            return self._in_fragments(new, node, a, b, ByteProduct(_known(rows), size, wide, _has_rows_of_terms(b.q)))
+        form = self._form(node, b.q, rows, columns)
         if form is None:
             return None
         x, w = self.left(new, a, form.left), self.right(new, b, form.right)
@@ -93,14 +106,33 @@ class _Grouping:
             nothing = (0,) * (q.rank - 1)
             q = new.add("pad", [q], pads=(*nothing, 0, *nothing, -size % form.group), source=node.source)
         panels = new.add("pack_matrix_groups", [w.q], block=form.panel, group=form.group, name=f"{w.q.name}_packed")
-        product = new.add("matmul_grouped", [q, panels], columns=int(columns.value), source=node.source)
-        sums = new.add("sum_integers", [w.q], axes=(-2,), keepdims=a.q.rank > 1)
-        product = _less(new, product, x.zero, sums)
-        if w.zero is None:
-            return product
-        of_rows = new.add("sum_integers", [x.q], axes=(-1,), keepdims=True)
-        zeros = None if x.zero is None else new.add("mul", [x.zero, new.constant(np.asarray(size, np.int32))])
-        return _less(new, product, w.zero, of_rows if zeros is None else new.add("sub", [of_rows, zeros]))
+        product = new.add("matmul_grouped", [q, panels], columns=wide, source=node.source)
+        return _less_zeros(new, x, w, product, size)
+
+    def _in_fragments(self, new: Graph, node: Node, a: Centred, b: Centred, p: ByteProduct) -> Value | None:
+        """Returns a product of bytes in fragments, where a grid has them and they are faster."""
+        plans = partial(byte_fragment_plans, p)
+        if a.q.rank < 2 or b.q.rank != 2:
+            return None
+        if not self.planner.decide(subject_of(node.output.name), ByteFragments, plans).multiplied:
+            return None
+        x, w = self.left(new, a, str(i8)), self.right(new, b, str(i8))
+        product = new.add("matmul_summed", [x.q, self._by_columns(new, w.q)], trans=True, source=node.source)
+        return _less_zeros(new, x, w, product, p.depth)
+
+    def _by_columns(self, new: Graph, q: Value) -> Value:
+        """Returns a right factor with the terms of each column side by side."""
+        before = operand_of("transpose", q)
+        if before is not None:
+            return before
+        if q not in self.columns:
+            name = f"{q.name}_by_columns"
+            self.columns[q] = (
+                Constant(name, np.ascontiguousarray(q.array.T))
+                if is_known(q)
+                else new.add("transpose", [q], perm=(1, 0), name=name)
+            )
+        return self.columns[q]
 
     def _convolution(self, new: Graph, node: Node, inputs: Inputs, a: Centred, b: Centred) -> Value | None:
         """Returns a convolution of one group in the form of dot products, or one of several in float32."""
@@ -142,7 +174,7 @@ class _Grouping:
 
     def _form(self, node: Node, b: Value, rows: Expr | None, columns: Expr) -> GroupedOperands | None:
         """Decides on the form of a contraction with *b* on its right; None where it stays as it is."""
-        known_rows = int(rows.value) if isinstance(rows, Const) else None
+        known_rows = None if rows is None else _known(rows)
         width = int(columns.value) if isinstance(columns, Const) else 1
         subject = subject_of(node.output.name)
         is_packed = isinstance(b, Constant)
@@ -230,6 +262,26 @@ def _are_of_rows(a: Centred, b: Centred) -> bool:
     """Tells whether the zero points of a product are the same all along its reduction."""
     left = a.zero is None or a.zero.rank == 0 or a.zero.shape[-1] is ONE
     return left and (b.zero is None or b.zero.rank < 2 or b.zero.shape[-2] is ONE)
+
+
+def _known(size: Expr) -> int | None:
+    return int(size.value) if isinstance(size, Const) else None
+
+
+def _has_rows_of_terms(q: Value) -> bool:
+    """Tells whether the terms of each column of a right factor lie side by side, or are made to while compiling."""
+    return is_known(q) or operand_of("transpose", q) is not None
+
+
+def _less_zeros(new: Graph, x: _Factor, w: _Factor, product: Value, size: int) -> Value:
+    """Returns the *product* of two factors less what their zero points add to it, of *size* terms."""
+    sums = new.add("sum_integers", [w.q], axes=(-2,), keepdims=x.q.rank > 1)
+    product = _less(new, product, x.zero, sums)
+    if w.zero is None:
+        return product
+    of_rows = new.add("sum_integers", [x.q], axes=(-1,), keepdims=True)
+    zeros = None if x.zero is None else new.add("mul", [x.zero, new.constant(np.asarray(size, np.int32))])
+    return _less(new, product, w.zero, of_rows if zeros is None else new.add("sub", [of_rows, zeros]))
 
 
 def _less(new: Graph, v: Value, zero: Value | None, sums: Value) -> Value:

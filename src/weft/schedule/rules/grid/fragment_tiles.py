@@ -27,9 +27,9 @@ from weft.schedule.rules.grid.swizzled_parts import lay_out_swizzled
 from weft.schedule.rules.grid.thread_reduction import reader_of
 from weft.schedule.rules.grid.tile_axes import TileAxes, own_loops, reader_loops, tile_axes
 from weft.schedule.schedule import Schedule
-from weft.support.dtypes import DType, f32
+from weft.support.dtypes import DType, bf16
 from weft.support.errors import ScheduleError
-from weft.targets.instructions import COPY_BYTES, FRAGMENT, FRAGMENT_INSTRUCTIONS, GROUP_INSTRUCTIONS
+from weft.targets.instructions import COPY_BYTES, FRAGMENT, FRAGMENT_INSTRUCTIONS, GROUP_INSTRUCTIONS, sums_of, terms_of
 
 AXES = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
 """Warps, and the groups and quads of threads of each."""
@@ -51,7 +51,7 @@ def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner) -> bool:
     rows, columns, depth = [size_of(n) for n in sizes]
     batch, terms = elements(spatial_axes(block)) // (rows * columns), elements(reduce_axes(block))
     tile = p.decide(
-        ref.name, FragmentTile, lambda m: fragment_tile_plans(rows, columns, batch, depth, terms, m), is_legal
+        ref.name, FragmentTile, lambda m: fragment_tile_plans(rows, columns, batch, depth, terms, m, factors), is_legal
     )
     if tile.warps:
         _tile(s, ref, axes, tile, factors)
@@ -62,8 +62,11 @@ def _factors(s: Schedule, ref: BlockRef) -> DType | None:
     """Returns the type of a block's factors; None where no instruction multiplies such."""
     block = block_of(s, ref)
     types = {x.buffer.dtype for x in inputs_of(block)}
-    is_sum = len(types) == 1 and len(block.writes) == 1 and block.writes[0].buffer.dtype is f32
-    return types.pop() if is_sum and types <= set(FRAGMENT_INSTRUCTIONS) else None
+    if len(types) != 1 or len(block.writes) != 1:
+        return None
+    (dtype,) = types
+    is_known = dtype in FRAGMENT_INSTRUCTIONS or dtype in GROUP_INSTRUCTIONS, sums_of, terms_of
+    return dtype if is_known and block.writes[0].buffer.dtype is sums_of(dtype) else None
 
 
 def _can_tile(program: Program, ref: BlockRef, axes: TileAxes, tile: FragmentTile, factors: DType) -> bool:
@@ -79,12 +82,21 @@ def _can_tile(program: Program, ref: BlockRef, axes: TileAxes, tile: FragmentTil
 def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, factors: DType) -> None:
     reader = reader_of(s, ref)
     row, column, others = reader_loops(s, ref, reader, axes)
-    block_row, *rows = s.split(row, [None, *_row_parts(tile)])
-    block_column, *columns = s.split(column, [None, *_column_parts(tile)])
-    threads, own = _parts(rows, columns)
-    s.reorder([*others, block_row, block_column, *threads, *own])
-    last = _bind_blocks(s, others, block_row, block_column, tile.groups)
-    around = len(s.loops(reader)) - len(threads) - len(own)
+    last = _stage(s, reader, (row, column, others), tile) if tile.staged else None
+    if last is not None:
+        row, column = list(s.loops(reader))[-2:]
+        rows = list(s.split(row, [None, *_row_parts(tile)[1:]]))
+        columns = list(s.split(column, [None, *_column_parts(tile)[1:]]))
+        threads, own = _parts(rows, columns)
+        s.reorder([*threads, *own])
+        around = len(s.loops(reader)) - len(threads) - len(own) - 1
+    else:
+        block_row, *rows = s.split(row, [None, *_row_parts(tile)])
+        block_column, *columns = s.split(column, [None, *_column_parts(tile)])
+        threads, own = _parts(rows, columns)
+        s.reorder([*others, block_row, block_column, *threads, *own])
+        last = _bind_blocks(s, others, block_row, block_column, tile.groups)
+        around = len(s.loops(reader)) - len(threads) - len(own)
     s.compute_at(ref, last)
     _lay_out(s, ref, axes)
     _, start = _multiply(s, ref, axes, tile, around, factors)
@@ -92,6 +104,41 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, factor
     first = list(s.loops(start))[around:]
     s.vectorize(own[-1])
     _bind(s, first if tile.warps > 1 else [None, *first])  # a loop of one iteration has no copy that sets sums to zero
+
+
+def _stage(
+    s: Schedule, reader: BlockRef, loops: tuple[LoopRef, LoopRef, Sequence[LoopRef]], tile: FragmentTile
+) -> LoopRef:
+    """Has results stored from shared memory, part of the columns by part; returns the innermost loop over blocks."""
+    names = [f.var for f in s.loops(reader)]
+    copy = s.cache_write(reader, "shared")
+    made = list(s.loops(copy))
+    row, column = [made[names.index(f.var)] for f in loops[:2]]
+    others = [f for f in made if f not in (row, column)]
+    high, wide, _ = _extents(tile, bf16)
+    block_row, own_row = s.split(row, [None, high])
+    block_column, part, own_column = s.split(column, [None, tile.staged, wide // tile.staged])
+    s.reorder([*others, block_row, block_column, part, own_row, own_column])
+    last = _bind_blocks(s, others, block_row, block_column, tile.groups)
+    s.compute_at(reader, part)
+    _lay_out_results(s, reader, [names.index(f.var) for f in loops[:2]], (high, wide // tile.staged))
+    _fetch(s, copy, len(s.loops(copy)) - 2, tile)
+    s.unroll(part)
+    return last
+
+
+def _lay_out_results(s: Schedule, reader: BlockRef, places: Sequence[int], sizes: tuple[int, int]) -> None:
+    """Lays a part of results out so that neither fragments nor vectors of it meet in a bank of the shared memory."""
+    written = block_of(s, reader).writes[0].buffer
+    names = [f"x{n}" for n in range(written.rank)]
+    r, c = [names[n] for n in places]
+    f, (high, wide) = FRAGMENT, sizes
+    others = [x for x in names if x not in (r, c)]
+    to = [*others, f"{r} // {high}", f"{c} // {wide}", f"{r} % {high} // {f.rows}"]
+    to += [f"{r} % {f.halves}", f"{r} // {f.halves} % {f.groups}", f"{c} % {wide}"]
+    s.transform_layout(reader, written.name, f"{', '.join(names)} -> {', '.join(to)}")
+    lanes = max(COPY_BYTES) // written.dtype.bytes
+    s.storage_align(reader, len(to) - 2, 8 * lanes, lanes)
 
 
 def _bind_blocks(s: Schedule, others: Sequence[LoopRef], row: LoopRef, column: LoopRef, groups: int) -> LoopRef:
@@ -158,14 +205,14 @@ def _multiply(
     threads, own = _parts(
         s.split(own_row, [None, *_row_parts(tile)[1:]]), s.split(own_column, [None, *_column_parts(tile)[1:]])
     )
-    outer, step, term = s.split(depth, [None, tile.steps, FRAGMENT.depth])
+    outer, step, term = s.split(depth, [None, tile.steps, terms_of(factors)])
     fetching = [outer, *inner.values()]
     s.reorder([*fetching, *threads, step, *own, term])
     is_ahead = tile.copies > 1
     copies = [s.cache_read(ref, name, "swizzled" if is_ahead else "shared") for name in axes.factors]
     for copy in copies:
         s.compute_at(copy, fetching[-1])
-        (lay_out_swizzled if is_ahead else _lay_out_part)(s, ref, copy, axes, _extents(tile))
+        (lay_out_swizzled if is_ahead else _lay_out_part)(s, ref, copy, axes, _extents(tile, factors))
     start = s.decompose_reduction(ref, outer)
     for copy in copies:
         _fetch(s, copy, around + len(fetching), tile)
@@ -194,10 +241,10 @@ def _lay_out_part(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes, si
     s.storage_align(copy, len(to) - 2, FRAGMENT.depth, FRAGMENT.quads)
 
 
-def _extents(tile: FragmentTile) -> tuple[int, int, int]:
+def _extents(tile: FragmentTile, factors: DType) -> tuple[int, int, int]:
     """Returns the rows, the columns and the terms of the parts of a tile."""
     f = FRAGMENT
-    return tile.warps * tile.rows * f.rows, tile.columns * f.columns, tile.steps * f.depth
+    return tile.warps * tile.rows * f.rows, tile.columns * f.columns, tile.steps * terms_of(factors)
 
 
 def _fetch(s: Schedule, copy: BlockRef, around: int, tile: FragmentTile) -> None:

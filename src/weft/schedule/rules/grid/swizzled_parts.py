@@ -2,7 +2,7 @@
 
     A[row, term]      rows of terms: as row 8 * h + g of 16 lies row 2 * g + h of the matrix, see `targets.instructions.nvidia`
     B[column, term]   rows of terms ("K-major")
-    B[term, column]   rows of the columns of as many bytes, of one term after another ("MN-major")
+    B[term, column]   rows of the columns of as many bytes, of one term after another ("MN-major"): of 16 bits only
 
 A row has the bytes of `SWIZZLED_BYTES`. (NVIDIA, "Parallel Thread Execution ISA" 8.0, section 9.7.15.5.1.)
 """
@@ -15,7 +15,7 @@ from weft.schedule.rules.block_facts import block_of, inputs_of
 from weft.schedule.rules.grid.tile_axes import TileAxes
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
-from weft.targets.instructions import FRAGMENT, SWIZZLED_BYTES
+from weft.targets.instructions import FRAGMENT, SWIZZLED_BYTES, TURNED
 
 
 def lay_out_swizzled(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes, sizes: tuple[int, int, int]) -> None:
@@ -38,6 +38,8 @@ def lay_out_swizzled(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes,
         inner = [f"{x} % {wide} // {f.rows}", f"{x} % {f.halves}", f"{x} // {f.halves} % {f.groups}", f"{k} % {deep}"]
     elif names[-1] == k:
         inner = [f"{x} % {wide}", f"{k} % {deep}"]
+    elif written.dtype not in TURNED:
+        raise ScheduleError(f"the columns of {written.name} are not rows of terms")
     else:
         inner = [f"{x} % {wide} // {row}", f"{k} % {deep}", f"{x} % {row}"]
     s.transform_layout(copy, written.name, f"{', '.join(names)} -> {', '.join([*outer, *inner])}")
