@@ -15,7 +15,7 @@ from weft.records import Measurement
 from weft.support.errors import ParseError
 from weft.tune.explore import History, Stopping, Verdict
 from weft.tune.features import Doubles, Features, Ints
-from weft.tune.measure import Limits, Measurer, Outcome
+from weft.tune.measure import IN_FLIGHT, Limits, Measurer, Outcome
 from weft.tune.models import Samples
 from weft.tune.space import PlanSpace
 from weft.tune.strategies import Strategy
@@ -51,7 +51,7 @@ class TaskTuner:
     `begun` are the candidates that were handed out, `refused` those that were fast until all checks were made. *fixed* are
     decisions that all plans are to have. *known* are measurements of before: points that are not measured again. *history* are
     samples of other tasks, which models learn from as well. *hints* are plans to begin with, such as those that were fast for
-    like kernels.
+    like kernels. At most *in_flight* candidates are on their way at once; with one, what is proposed depends on times alone.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class TaskTuner:
         known: Sequence[Measurement] = (),
         history: Sequence[Samples] = (),
         hints: Sequence[Plan] = (),
+        in_flight: int = IN_FLIGHT,
     ) -> None:
         self.task = task
         self.space = PlanSpace(task.program, task.target, fixed, task.carry_out)
@@ -75,7 +76,9 @@ class TaskTuner:
         self.explorer, self.model = strategy.begin(self.space, seed, Samples.joined(others) if others else None)
         self.history = History(len(self.space.sizes), self.space.keys)
         within = task.caches.within(limits or Limits())
-        self.measurer = Measurer(task.job, builder, runner, limits=within, threads=threads, seed=seed, has_gaps=True)
+        self.measurer = Measurer(
+            task.job, builder, runner, limits=within, threads=threads, seed=seed, in_flight=in_flight, has_gaps=True
+        )
         self.trials: list[Trial] = []
         self.begun = 0
         self.refused: list[Outcome] = []
