@@ -19,8 +19,10 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from tuner_curves import LIMITS, Memory, best_after
+from curve_tables import best_after
+from tuner_curves import LIMITS
 from tuner_layers import layer_task, sketches_of
+from tuner_memo import Memory
 
 from weft.cost import Plan, parse_plan
 from weft.driver.cache.code_cache import default_cache

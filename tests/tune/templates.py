@@ -33,3 +33,14 @@ def vectorize_at_once(s: Schedule, knobs: Knobs) -> None:
     del knobs
     (block, *_) = s.blocks()
     s.vectorize(s.loops(block)[0])
+
+
+def share_or_unroll(s: Schedule, knobs: Knobs) -> None:
+    """Shares the first loop among threads, or writes it out; where each element needs the last, only that is legal."""
+    (block,) = s.blocks()
+    (loop,) = s.loops(block)
+    kind = knobs.define_choice("kind", ["none", "parallel", "unroll"])
+    if kind == "parallel":
+        s.parallel(loop)
+    elif kind == "unroll":
+        s.unroll(loop)

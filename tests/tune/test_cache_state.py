@@ -6,11 +6,13 @@ from concurrent.futures import Executor, Future
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.models import mlp
 
 import weft
 from weft.loop import Buffer
+from weft.records import Measurement
 from weft.targets import host
 from weft.tune.cache_state import WARM, CacheState, cache_states, evicted_bytes, working_set
 from weft.tune.measure import BuildJob, Failed, Limits, RunJob, build
@@ -82,7 +84,10 @@ def test_a_search_measures_so_unless_it_is_told_otherwise() -> None:
         executor.limits.clear()
         next(iter(tuner.run(lambda: True)))
         assert {(x.evict, x.weights) for x in executor.limits} == {expected}
-    tuner.best = str(task.plan), 2.0
+    (point,) = tuner.space.sample(np.random.default_rng(0), 1)
+    slow, fast = str(task.plan), str(tuner.space.open_plan(point))
+    known = [Measurement("", "", "", plan, seconds) for plan, seconds in ((slow, 2.0), (fast, 1.0))]
+    tuner = TaskTuner(task, strategy("random"), executor, executor, known=known)
     executor.limits.clear()
     tuner.verified(VERIFIED)
     assert [(x.evict, x.weights, x.seconds) for x in executor.limits] == [(MB, (1,), VERIFIED.seconds)]

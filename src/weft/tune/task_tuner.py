@@ -15,7 +15,7 @@ from weft.records import Measurement
 from weft.support.errors import ParseError
 from weft.tune.explore import History, Stopping, Verdict
 from weft.tune.features import Doubles, Features, Ints
-from weft.tune.measure import Limits, Measurer, Outcome
+from weft.tune.measure import IN_FLIGHT, Limits, Measurer, Outcome
 from weft.tune.models import Samples
 from weft.tune.space import PlanSpace
 from weft.tune.strategies import Strategy
@@ -26,6 +26,9 @@ VERIFIED: Final = Limits(seconds=0.2, width=0.005, fewest=7, most=1000)
 
 BATCH: Final = 16
 """The points that are proposed at once."""
+
+MOST_REFUSED: Final = 16
+"""The fastest candidates that may be refused when they are measured again, before a search counts as one without a winner."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,12 @@ class Trial:
 
 
 class TaskTuner:
-    """Searches the plans of *task*; `best` is the fastest candidate so far with its score, if any is faster than the incumbent.
+    """Searches the plans of *task*.
 
-    `begun` are the candidates that were handed out. *fixed* are decisions that all plans are to have. *known* are measurements of
-    before: points that are not measured again. *history* are samples of other tasks, which models learn from as well. *hints* are
-    plans to begin with, such as those that were fast for like kernels.
+    `begun` are the candidates that were handed out, `refused` those that were fast until all checks were made. *fixed* are
+    decisions that all plans are to have. *known* are measurements of before: points that are not measured again. *history* are
+    samples of other tasks, which models learn from as well. *hints* are plans to begin with, such as those that were fast for
+    like kernels. At most *in_flight* candidates are on their way at once; with one, what is proposed depends on times alone.
     """
 
     def __init__(
@@ -64,6 +68,7 @@ class TaskTuner:
         known: Sequence[Measurement] = (),
         history: Sequence[Samples] = (),
         hints: Sequence[Plan] = (),
+        in_flight: int = IN_FLIGHT,
     ) -> None:
         self.task = task
         self.space = PlanSpace(task.program, task.target, fixed, task.carry_out)
@@ -71,10 +76,13 @@ class TaskTuner:
         self.explorer, self.model = strategy.begin(self.space, seed, Samples.joined(others) if others else None)
         self.history = History(len(self.space.sizes), self.space.keys)
         within = task.caches.within(limits or Limits())
-        self.measurer = Measurer(task.job, builder, runner, limits=within, threads=threads, seed=seed, has_gaps=True)
+        self.measurer = Measurer(
+            task.job, builder, runner, limits=within, threads=threads, seed=seed, in_flight=in_flight, has_gaps=True
+        )
         self.trials: list[Trial] = []
         self.begun = 0
-        self.best: tuple[str, float] | None = None
+        self.refused: list[Outcome] = []
+        self._faster: dict[str, float] = {}
         self.stopping = Stopping(NOISE, horizon=PATIENCE, first=PATIENCE)
         self._others = others
         self._hints = [self.space.nearest_point(plan) for plan in hints]
@@ -91,9 +99,14 @@ class TaskTuner:
         return self.stopping.verdict()
 
     @property
+    def best(self) -> tuple[str, float] | None:
+        """The fastest candidate with its score; None where none is faster than the incumbent."""
+        return max(self._faster.items(), key=lambda found: found[1], default=None)
+
+    @property
     def speedup(self) -> float:
         """How much faster the best candidate is than the incumbent; 1 where none is."""
-        return 1.0 if self.best is None else self.best[1]
+        return max(self._faster.values(), default=1.0)
 
     def run(self, go_on: Callable[[], bool]) -> Iterator[Trial]:
         """Measures candidates while *go_on* says so; yields each as it comes."""
@@ -104,8 +117,18 @@ class TaskTuner:
             yield trial
 
     def verified(self, limits: Limits) -> Outcome | None:
-        """Returns the best candidate measured again within *limits*; None if there is none."""
-        return None if self.best is None else self.measurer.again(self.best[0], self.task.caches.within(limits))
+        """Returns the fastest candidate that passes all checks, measured again within *limits*; None if there is none.
+
+        Candidates are trusted while they are searched: one that is illegal, or wrong for other inputs, is `refused` here, and
+        the next fastest takes its place.
+        """
+        for plan in sorted(self._faster, key=self._faster.__getitem__, reverse=True)[:MOST_REFUSED]:
+            outcome = self.measurer.again(plan, self.task.caches.within(limits))
+            if outcome.measured is not None:
+                return outcome
+            self.refused.append(outcome)
+            del self._faster[plan]
+        return None
 
     def _stream(self, go_on: Callable[[], bool], proposed: dict[str, Ints]) -> Iterator[str]:
         """Yields plans, a batch after another: each batch is chosen by what was measured until then."""
@@ -113,10 +136,10 @@ class TaskTuner:
             points = self._next_points()
             if not len(points):
                 return
-            self.history.add(points, np.zeros(len(points)))  # so that none is proposed again while it is on its way
             for point in points:
                 if not go_on():
                     return
+                self.history.add(point[None, :], np.zeros(1))  # so that it is not proposed again while it is on its way
                 text = str(self.space.open_plan(point))
                 proposed[text] = point
                 self.begun += 1
@@ -138,8 +161,8 @@ class TaskTuner:
         return Trial(point, outcome.plan, outcome, score, perf_counter() - self._begin)
 
     def _note(self, point: Ints, plan: str, score: float) -> None:
-        if score > self.speedup:
-            self.best = plan, score
+        if score > 1:
+            self._faster[plan] = score
         self.history.set_score(point, score)
         self.explorer.observe(point[None, :], np.array([score]))
         self._scores.append(score)
@@ -163,7 +186,8 @@ class TaskTuner:
     def _resume(self, known: Sequence[Measurement]) -> None:
         """Takes what was measured before as measured, where the incumbent was measured beside it."""
         beside = [m.seconds for m in known if m.plan == str(self.task.plan) and m.seconds is not None]
-        for m in known if beside else ():
+        last = {m.plan: m for m in known}  # a winner may have been refused after it was found fast
+        for m in last.values() if beside else ():
             try:
                 point = self.space.point_of(parse_plan(m.plan))
             except ParseError:

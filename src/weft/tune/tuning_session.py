@@ -20,7 +20,7 @@ from weft.driver.hardware import hardware_of
 from weft.records import Hardware, Measurement, Pack, Record, Store, Workload, pack_folder
 from weft.support.errors import ParseError
 from weft.tune.graph import GraphReport
-from weft.tune.measure import Interval, cluster_executor, local_executors
+from weft.tune.measure import Interval, Measured, cluster_executor, local_executors
 from weft.tune.space import Knob
 from weft.tune.strategies import strategy
 from weft.tune.task_tuner import VERIFIED, TaskTuner, Trial
@@ -267,6 +267,12 @@ class Session:
         found = Measurement(*key, trial.plan, seconds, failure, time(), self.options.tuner)
         self.store.add(found, *beside)
 
+    def _keep_refused(self, tuner: TaskTuner) -> None:
+        """Stores the candidates that failed when all checks were made, so that no session takes them for fast again."""
+        key = tuner.task.workload.digest, self.hardware.digest, weft.__version__
+        failed = [(o.plan, o.result.kind) for o in tuner.refused if not isinstance(o.result, Measured)]
+        self.store.add(*[Measurement(*key, plan, None, kind, time(), self.options.tuner) for plan, kind in failed])
+
     def _tell(self, tuner: TaskTuner) -> None:
         if self.watch is not None:
             budget = 60 * self.options.minutes
@@ -276,6 +282,7 @@ class Session:
     def _winner(self, tuner: TaskTuner) -> Winner | None:
         """Measures the best candidate of a task again; returns it if it is faster beyond noise."""
         outcome = tuner.verified(VERIFIED)
+        self._keep_refused(tuner)
         measured = None if outcome is None else outcome.measured
         if outcome is None or outcome.built is None or measured is None or measured.ratio.high >= 1:
             return None
