@@ -44,7 +44,10 @@ def _product_macro(dtype: DType, n: int) -> str:
     places, sums = _sums(dtype, n)
     first, second, *others = [f"%{n // 2 + k}" for k in range(5)]
     left, last = "{" + ", ".join([first, second, *others[:2]]) + "}", others[2]
-    name, begin = f"WEFT_GROUP_PRODUCT_{dtype}_{n}", f"wgmma.mma_async.sync.aligned.m64n{n}{_SHAPES[dtype]} {{{places}}}"
+    name, begin = (
+        f"WEFT_GROUP_PRODUCT_{dtype}_{n}",
+        f"wgmma.mma_async.sync.aligned.m64n{n}{_SHAPES[dtype]} {{{places}}}",
+    )
     turned = ', 1, 1, 0, " across ";"' if dtype in TURNED else ';"'
     of_registers = f"""#define {name}_registers(across, c, a0, a1, a2, a3, b) \\
   asm volatile("{begin}, {left}, {last}, 1, 1, 1, " across ";" \\
@@ -66,7 +69,9 @@ GROUP_MACROS: Final = """#define WEFT_MATRIX(p, apart) \\
 """
 """The instructions but products, for the head of a source."""
 
-PRODUCT_MACROS: Final = {f"{t}_{n}{end}": _product_macro(t, n) for t in _SHAPES for n in GROUP_COLUMNS for end in _ENDS[t]}
+PRODUCT_MACROS: Final = {
+    f"{t}_{n}{end}": _product_macro(t, n) for t in _SHAPES for n in GROUP_COLUMNS for end in _ENDS[t]
+}
 """Those of products, by the end of the names of the helpers that use them."""
 
 _REGISTER_HELPER: Final = """static inline void weft_group_NAME(SUM *c, const uint16_t *a, const void *b, int64_t apart) {

@@ -20,8 +20,8 @@ the instruction takes from it.
 is made by a group of four warps, of 16 rows each, in whose threads sums lie alike, 8 columns after 8 columns (section 9.7.15).
 So a thread is declared to compute the same 2 x 2 sums; those of neighbouring columns, which a loop around them goes through, are
 one instruction where code is made (`codegen.cuda.warpgroups`). It reads the factors from swizzled memory by itself, of bytes only
-where the terms of each row, and of each column, lie side by side; or the left one of 16 bits from registers of the warps, where it
-lies as sums do (the memory scope `fragment`).
+where the terms of each row, and of each column, lie side by side; or the left one of 16 bits from registers of the warps, where
+it lies as sums do (the memory scope `fragment`).
 """
 
 from __future__ import annotations
