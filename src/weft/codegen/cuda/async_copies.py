@@ -54,7 +54,10 @@ def write_copy(f: Writer, s: Call) -> None:
     assert isinstance(count, Const)
     size = to.buffer.dtype.bytes
     with f.scope():
-        buffer, index = f.name(to.buffer), f.scalar(to.indices[0])  # an address that is long would be named as of constants
+        buffer, index = (
+            f.name(to.buffer),
+            f.scalar(to.indices[0]),
+        )  # an address that is long would be named as of constants
         at = f"({buffer} + {index})"
         if to.buffer.scope == SWIZZLED_SCOPE:
             at = f"{f.helper('swizzled')}({buffer}, {size} * ({index}))"

@@ -71,6 +71,9 @@ FRAGMENT_INSTRUCTIONS: Final = {f16: "cuda.mma_f16", bf16: "cuda.mma_bf16"}
 GROUP_INSTRUCTIONS: Final = {f16: "cuda.wgmma_f16", bf16: "cuda.wgmma_bf16"}
 """Those of groups of four warps."""
 
+ASYNC_COPIES: Final = "async_copy"
+"""The feature of a target whose threads go on while memory is copied."""
+
 COPY_BYTES: Final = (4, 8, 16)
 """The bytes that a thread copies to shared memory while it goes on (`cp.async`), from a multiple of them on."""
 
