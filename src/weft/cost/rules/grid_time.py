@@ -21,6 +21,9 @@ LAUNCH_CYCLES: Final = 3500.0
 FETCH_CYCLES: Final = 800.0
 """What a block waits for what it fetches from the device's memory: an access, and two barriers."""
 
+WAIT_CYCLES: Final = 60.0
+"""What a block waits at the barrier of a step whose fetches were begun before."""
+
 FETCH_BYTES: Final = 24.0
 """Bytes that a multiprocessor reads of the device's cache in a cycle."""
 
@@ -41,7 +44,8 @@ RESERVED_REGISTERS: Final = 32
 class BlockWork:
     """What a block of *threads* takes: warp instructions, cycles of shared memory, bytes, and *fetches* one after another.
 
-    Each of those is followed by *step* cycles of the block alone. A thread keeps so many values in *registers*.
+    Each of those is followed by *step* cycles of the block alone; so many are under way *ahead* of their steps. A thread keeps so
+    many values in *registers*.
     """
 
     threads: int
@@ -52,6 +56,14 @@ class BlockWork:
     fetched: float
     fetches: int
     step: float
+    ahead: int = 0
+
+    @property
+    def alone(self) -> float:
+        """The cycles of a block that has a multiprocessor to itself, waiting for its fetches."""
+        if self.ahead:
+            return FETCH_CYCLES + self.fetches * max(self.step + WAIT_CYCLES, FETCH_CYCLES / self.ahead)
+        return self.fetches * (FETCH_CYCLES + self.step)
 
 
 def blocks_at_once(work: BlockWork, grid: Grid) -> int:
@@ -66,11 +78,10 @@ def grid_cycles(blocks: int, work: BlockWork, grid: Grid) -> float:
     most = max(1, blocks_at_once(work, grid))
     lanes = grid.lanes // grid.warp
     busy = greatest(work.instructions / lanes, work.shared_cycles, work.fetched / FETCH_BYTES)
-    alone = work.fetches * (FETCH_CYCLES + work.step)
     rounds, rest = divmod(-(-blocks // grid.multiprocessors), most)
     if blocks >= grid.multiprocessors * most:  # blocks follow one another without rounds: the last are a part of one
-        return greatest(busy * most, alone) * max(1.0, blocks / (grid.multiprocessors * most)) + busy * 0.5
-    return rounds * greatest(busy * most, alone) + (greatest(busy * rest, alone) if rest else 0.0)
+        return greatest(busy * most, work.alone) * max(1.0, blocks / (grid.multiprocessors * most)) + busy * 0.5
+    return rounds * greatest(busy * most, work.alone) + (greatest(busy * rest, work.alone) if rest else 0.0)
 
 
 def traffic_cycles(nbytes: float, target: Target) -> float:

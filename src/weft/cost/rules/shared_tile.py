@@ -10,6 +10,7 @@ from math import prod
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.grid_time import LAUNCH_CYCLES, SHARED_BYTES, BlockWork, greatest, grid_cycles, traffic_cycles
 from weft.targets import Grid, Target
+from weft.targets.instructions import ASYNC_COPIES
 
 SHAPES = ((8, 8, 1), (16, 8, 2), (8, 8, 2), (16, 8, 1), (4, 16, 1), (16, 4, 1), (4, 8, 1))
 """Threads of a block along rows and columns, and groups of them across; a warp is 4 by 8 of those."""
@@ -26,14 +27,17 @@ RUN = 4
 SHARING = ((1, 2), (1, 4), (1, 8), (2, 1), (4, 1), (8, 1), (16, 1), (2, 4), (4, 4), (8, 4), (8, 2))
 """Parts of the terms, whose sums another kernel adds, and groups of a block's threads that share the steps of a fetch."""
 
+COPIES = (2, 3)
+"""Copies of the parts that are tried where the target copies while threads go on."""
+
 BUSY_THREADS = 1024
 """Threads of a multiprocessor beyond which no terms are shared: there are enough to hide what one waits for."""
 
 SMALL_TILES = 32
 """Blocks for each multiprocessor beyond which larger tiles are tried only: they fetch less."""
 
-FETCH_INSTRUCTIONS = 6.0
-"""Instructions of a thread for what it fetches at once: a load, a store, their addresses."""
+FETCH_INSTRUCTIONS, COPY_INSTRUCTIONS = 6.0, 2.0
+"""Instructions of a thread for what it fetches at once: a load, a store, their addresses; a copy that runs while it goes on."""
 
 WRITTEN_OUT = 1024
 """Multiply-adds that are written out at most; more do not fit the cache of instructions."""
@@ -233,7 +237,10 @@ def _tiles(product: TiledProduct, target: Target, grid: Grid) -> Iterator[Shared
                 if depth != DEPTHS[0] and (depth > product.terms or depth * rows * columns > WRITTEN_OUT):
                     continue
                 tile = replace(whole, depth=depth)
-                for shared in (tile, *_sharing(tile, product, grid)):
+                tiles = [
+                    n for shared in (tile, *_sharing(tile, product, grid)) for n in _ahead(shared, product, target)
+                ]
+                for shared in tiles:
                     if shared.threads <= grid.block and _shared_bytes(shared, product) <= most:
                         vectors = replace(shared, lanes=lanes)
                         yield vectors if product.has_whole_vectors(vectors) else shared
@@ -257,6 +264,16 @@ def _sharing(tile: SharedTile, product: TiledProduct, grid: Grid) -> Iterator[Sh
             yield replace(tile, parts=parts, groups=groups)
 
 
+def _ahead(tile: SharedTile, product: TiledProduct, target: Target) -> Iterator[SharedTile]:
+    """Yields a tile, and its variants that fetch ahead: of whole rows, by threads that copy the same steps."""
+    yield tile
+    is_window = any(d.is_window for dimensions, _ in product.parts for d in dimensions)
+    if not target.has(ASYNC_COPIES) or product.rows % tile.high or tile.groups > 1 or is_window:
+        return
+    steps = product.depth / (tile.parts * tile.depth)
+    yield from [replace(tile, copies=copies) for copies in COPIES if steps.is_integer() and steps > copies]
+
+
 def _blocks(tile: SharedTile, product: TiledProduct) -> int:
     return -(-product.rows // tile.high) * -(-product.columns // tile.wide) * product.batch * tile.parts
 
@@ -269,7 +286,7 @@ def _most_shared(target: Target) -> int:
 def _shared_bytes(tile: SharedTile, product: TiledProduct) -> int:
     """Returns what a block takes of shared memory: for parts of the factors, and for the sums of groups."""
     sums = tile.groups * tile.high * (tile.wide + BANKS) * (WORD // 8) if tile.groups > 1 else 0
-    return product.shared_bytes(tile.high, tile.wide, tile.steps) + sums
+    return product.shared_bytes(tile.high, tile.wide, tile.steps) * tile.copies + sums
 
 
 def _cycles(tile: SharedTile, product: TiledProduct, target: Target, grid: Grid) -> float:
@@ -293,7 +310,7 @@ def _block_work(tile: SharedTile, product: TiledProduct, grid: Grid) -> BlockWor
     reads = (tile.rows + tile.columns) / tile.run
     fetched = (tile.high + tile.wide) * terms
     size = max([size for _, size in product.parts])
-    fetches = fetched / (grid.warp * tile.lanes) * FETCH_INSTRUCTIONS
+    fetches = _fetch_instructions(tile, product, terms) / grid.warp
     sums = tile.high * tile.wide * tile.groups * 2 / grid.warp if tile.groups > 1 else 0.0
     per_step = tile.rows * tile.columns + reads
     vectors = 1 if tile.run == 1 else min(tile.run, max(2, tile.x * tile.run * (WORD // 8) / SHARED_BYTES))
@@ -306,4 +323,17 @@ def _block_work(tile: SharedTile, product: TiledProduct, grid: Grid) -> BlockWor
         fetched * size,
         -(-terms // tile.steps),
         tile.depth * per_step * max(1.0, warps * grid.warp / grid.lanes),
+        tile.copies - 1,
     )
+
+
+def _fetch_instructions(tile: SharedTile, product: TiledProduct, terms: int) -> float:
+    """Returns the instructions of all threads of a block for what they fetch.
+
+    Copies that run while threads go on can't turn rows into columns but one by one.
+    """
+    if tile.copies == 1:
+        return (tile.high + tile.wide) * terms / tile.lanes * FETCH_INSTRUCTIONS
+    across = [dimensions[-1].step > 0 for dimensions, _ in product.parts]
+    found = [n / (1 if turned else tile.lanes) for n, turned in zip((tile.high, tile.wide), across, strict=True)]
+    return sum(found) * terms * COPY_INSTRUCTIONS

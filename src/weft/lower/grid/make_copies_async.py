@@ -8,8 +8,6 @@ Other copies stay as they are: a thread that waits has made them already. A targ
 
 from __future__ import annotations
 
-from typing import Final
-
 from weft.ir import ONE, TRUE, Expr, Ramp, Select, broadcast, const, index, known_divisor, reads_memory
 from weft.loop import (
     ASYNC_COMMIT,
@@ -28,15 +26,12 @@ from weft.loop import (
 )
 from weft.lower.stmt_rewriter import StmtRewriter, Visited, map_functions
 from weft.targets import Target
-from weft.targets.instructions import COPY_BYTES
-
-FEATURE: Final = "async_copy"
-"""The feature of a target whose threads go on while memory is copied."""
+from weft.targets.instructions import ASYNC_COPIES, COPY_BYTES
 
 
 def make_copies_async(program: Program, target: Target) -> Program:
     """Returns *program* with asynchronous copies, or without what waits for them."""
-    return map_functions(program, lambda f: _Make(_awaited(f.body), target.has(FEATURE)).rewrite(f.body))
+    return map_functions(program, lambda f: _Make(_awaited(f.body), target.has(ASYNC_COPIES)).rewrite(f.body))
 
 
 def _awaited(body: Stmt) -> set[Buffer]:

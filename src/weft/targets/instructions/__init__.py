@@ -15,6 +15,7 @@ from weft.targets.instructions.amx import (
 )
 from weft.targets.instructions.known_instructions import INTRINSICS, dot_products, intrinsics_of
 from weft.targets.instructions.nvidia import (
+    ASYNC_COPIES,
     COPY_BYTES,
     FRAGMENT,
     FRAGMENT_INSTRUCTIONS,
@@ -34,6 +35,7 @@ from weft.targets.instructions.tensor_intrinsic import GROUP_BYTES, ORDINARY, Do
 
 __all__ = [
     "CONFIGURE",
+    "ASYNC_COPIES",
     "COPY_BYTES",
     "FRAGMENT",
     "FRAGMENT_INSTRUCTIONS",

@@ -83,6 +83,9 @@ PRODUCT_BYTES: Final = 32
 TURNED: Final = frozenset({f16, bf16})
 """The types of factors that groups take in rows of columns, too."""
 
+ASYNC_COPIES: Final = "async_copy"
+"""The feature of a target whose threads go on while memory is copied."""
+
 COPY_BYTES: Final = (4, 8, 16)
 """The bytes that a thread copies to shared memory while it goes on (`cp.async`), from a multiple of them on."""
 

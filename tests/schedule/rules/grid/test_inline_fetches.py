@@ -38,8 +38,8 @@ CASES: dict[str, tuple[str, Sequence[tuple[int, ...]], dict[str, Any]]] = {
 }
 
 
-def made(name: str) -> Case:
-    op, shapes, attributes = CASES[name]
+def of_operator(op: str, shapes: Sequence[tuple[int, ...]], attributes: dict[str, Any]) -> Case:
+    """The program of an operator, and what it computes."""
     given: list[Tensor | None] = [placeholder(s, f32, f"in{k}") for k, s in enumerate(shapes)]
     outputs = OPERATORS[op](given, attributes)
     inputs = [t for t in given if t is not None]
@@ -50,7 +50,7 @@ def made(name: str) -> Case:
 
 @pytest.mark.parametrize("name", CASES)
 def test_there_is_one_kernel(name: str) -> None:
-    of = made(name)
+    of = of_operator(*CASES[name])
     scheduled = schedule_program(of.program, OPENCL).program
     kept = [s for f in scheduled.functions for s in statements(f.body) if isinstance(s, Alloc)]
     assert all(s.buffer.scope != "global" for s in kept)
