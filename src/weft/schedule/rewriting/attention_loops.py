@@ -393,7 +393,8 @@ class AttentionLoops:
 
 def _scaled(found: Attention) -> tuple[Expr, Expr | None]:
     """Returns a score that is finite in terms of a factor that it is without; None where it may be anything."""
-    score, scale = found.score, 1.0
+    score: Expr = found.score
+    scale = 1.0
     while isinstance(score, Mul) and isinstance(score.b, Const) and float(score.b.value) > 0:
         score, scale = score.a, scale * float(score.b.value)
     return (score, const(scale * math.log2(math.e), f32)) if score is found.product else (found.score, None)
