@@ -12,6 +12,9 @@ from pathlib import Path
 import weft.schedule.primitives  # noqa: F401  (registers them)
 from weft.schedule.cursors.primitive import PRIMITIVES, Primitive
 
+LONGEST = 130
+"""The most characters of a line."""
+
 STUB = Path(__file__).with_name("methods.pyi")
 
 _HEAD = '''"""Generated from the primitives' signatures by `python -m weft.schedule.stubs`; do not edit."""
@@ -37,7 +40,8 @@ def _method(p: Primitive) -> str:
     parameters = ", ".join(_declared(x) for x in p.signature.parameters.values())
     returned = re.fullmatch(r"tuple\[Change, (.*)\]", str(p.signature.return_annotation).strip("'"))
     result = returned.group(1) if returned else "None"
-    return f"    def {p.name}(self, {parameters}) -> {result}: ...\n"
+    line = f"    def {p.name}(self, {parameters}) -> {result}: ...\n"
+    return line if len(line) <= LONGEST else line.replace("(self", "(\n        self").replace(") ->", "\n    ) ->")
 
 
 def _declared(x: Parameter) -> str:

@@ -13,7 +13,7 @@ from weft.runtime.devices import compute_capability
 from weft.support.errors import InputError
 from weft.targets.grid_machines import WITHOUT_SHUFFLES
 from weft.targets.records import Caches, Grid, Isa
-from weft.targets.scopes import FRAGMENT, GLOBAL, LOCAL, REGISTER, SHARED, SWIZZLED
+from weft.targets.scopes import DYNAMIC, FRAGMENT, GLOBAL, LOCAL, REGISTER, SHARED, SWIZZLED
 from weft.targets.target import EXPONENTIALS, PORTABLE, ROUNDING, Target
 
 AMPERE: Final = ("+mma", "+async_copy")
@@ -85,6 +85,7 @@ def cuda(arch: str | None = None) -> Target:
             GLOBAL,
             replace(SHARED, bytes=48 << 10),
             replace(SWIZZLED, bytes=found.shared - RESERVED),
+            replace(DYNAMIC, bytes=found.shared - RESERVED),
             FRAGMENT,
             replace(LOCAL, bytes=512 << 10),
             replace(REGISTER, bytes=1020),

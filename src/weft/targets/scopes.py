@@ -36,6 +36,9 @@ SWIZZLED: Final = Scope("swizzled", Sight.BLOCK)
 """Memory of a block as tensor instructions read it: in each row of 128 bytes, the piece of 16 bytes numbered p lies where number
 `p xor row % 8` would, so that pieces of one number in 8 rows are in different banks. It is part of the shared memory."""
 
+DYNAMIC: Final = Scope("dynamic", Sight.BLOCK)
+"""Shared memory whose size a launch tells, which may be more than a kernel may declare. Swizzled memory is a part of it."""
+
 FRAGMENT: Final = Scope("fragment", Sight.WARP)
 """Matrices of a warp that tensor instructions take from the registers of its threads, each of which writes its own elements."""
 
@@ -44,7 +47,7 @@ TILE: Final = Scope("tile", Sight.THREAD)
 
 CPU_SCOPES: Final = (GLOBAL, LOCAL, REGISTER)
 
-SIGHTS: Final = {s.name: s.sight for s in (GLOBAL, SHARED, SWIZZLED, WARP, FRAGMENT, LOCAL, REGISTER)}
+SIGHTS: Final = {s.name: s.sight for s in (GLOBAL, SHARED, SWIZZLED, DYNAMIC, WARP, FRAGMENT, LOCAL, REGISTER)}
 """The scopes of processors and grids. A memory of another name is an accelerator's, which has no threads: all see it."""
 
 

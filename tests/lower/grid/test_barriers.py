@@ -225,13 +225,13 @@ def test_refused_to_read_another_threads_memory(golden: Golden) -> None:
     golden(refused(body))
 
 
-def in_warp_memory(index: str, width: int) -> str:
+def in_warp_memory(index: str, width: int, rows: int = 2) -> str:
     """Rows of threads each of which writes to warp memory, and another loop that reads it at *index*."""
     write = phase("x", "W[t] = A[i, y * 8 + t % 8]", count=width)
     read = phase("x", f"C[i, z * 8 + u % 8] = W[{index}]", var="u", count=8)
-    rows = 'for y in bound(0, 2, thread="threadIdx.y"):\n' + indented(write)
+    written = f'for y in bound(0, {rows}, thread="threadIdx.y"):\n' + indented(write)
     return f'with alloc("warp", f32[{width}]) as W:\n' + indented(
-        rows + 'for z in bound(0, 2, thread="threadIdx.y"):\n' + indented(read)
+        written + f'for z in bound(0, {rows}, thread="threadIdx.y"):\n' + indented(read)
     )
 
 
@@ -241,7 +241,7 @@ def test_refused_warp_memory_of_several_rows(golden: Golden) -> None:
 
 
 def test_refused_warp_memory_where_rows_are_no_warps(golden: Golden) -> None:
-    golden(refused(in_warp_memory("15 - u", 16)))
+    golden(refused(in_warp_memory("15 - u", 16, 3)))
 
 
 def test_refused_to_loop_differently_around_a_barrier(golden: Golden) -> None:

@@ -107,11 +107,12 @@ def test_halves_of_any_number(threads: int) -> None:
 
 @pytest.mark.parametrize(("threads", "at_once"), [(32, 4), (16, 4), (8, 3)])
 def test_several_rows_at_once(threads: int, at_once: int) -> None:
-    """A row is a warp of its own, or shares it with others: then through rows of shared memory."""
+    """A row is a warp of its own, or shares it with others: then through rows of shared memory, and one warp waits as such."""
     shape = sums(10, 70)
     counters = check_threads(shape, by_threads(shape, threads, at_once).program)
-    assert (counters.barriers == 0) == (threads == 32)
-    assert (counters.warp_barriers > 0) == (threads == 32)
+    is_of_warps = threads == 32 or threads * at_once <= 32
+    assert (counters.barriers == 0) == is_of_warps
+    assert (counters.warp_barriers > 0) == is_of_warps
 
 
 def test_rows_that_all_read_one_result() -> None:
@@ -159,7 +160,7 @@ def test_two_reductions_of_a_row() -> None:
     s.compute_inline(s.block("apart"))
     softmax_of_threads(s, "out", None, 32, ("total", "most"))
     counters = check_threads(shape, s.program)
-    assert counters.barriers == 5 * 2  # all threads read what one has written, twice
+    assert counters.barriers == 0  # the block is one warp
     assert check_threads(shape, s.program, WITHOUT_SHUFFLES).barriers == 5 * (2 + 2 + 2)
 
 
@@ -179,7 +180,7 @@ def test_softmax(golden: Golden) -> None:
     counters = run_threads(flat, [given, made], GENERIC_THREADS)
     exact = np.exp(a.astype(np.float64) - a.max(1, keepdims=True))
     np.testing.assert_allclose(made.reshape(n, m), exact / exact.sum(1, keepdims=True), rtol=1e-6)
-    assert counters.barriers == n * 2
+    assert counters.barriers == 0
     assert counters.ways == 1
 
 

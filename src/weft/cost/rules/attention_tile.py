@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
-from weft.cost.rules.grid_time import LAUNCH_CYCLES
+from weft.cost.rules.grid_time import LAUNCH_CYCLES, BlockWork, blocks_at_once, grid_cycles
 from weft.cost.rules.row_threads import FULL_DEVICE
 from weft.cost.rules.shared_tile import BANKS
-from weft.targets import Target
+from weft.targets import Grid, Target
 from weft.targets.instructions import (
     FRAGMENT,
     FRAGMENT_INSTRUCTIONS,
@@ -25,7 +25,7 @@ from weft.targets.instructions import (
 SHAPES = ((16, 16), (8, 16), (16, 8), (8, 8), (8, 32), (4, 16), (4, 32), (2, 32))
 """Threads of a block along rows, and along keys and columns."""
 
-ROWS, KEYS = (1, 2, 4, 8), (1, 2, 4)
+ROWS, KEYS = (1, 2, 4, 8), (1, 2, 4, 8)
 """Rows, and keys of those taken at once, that one thread has."""
 
 WARPS, FRAGMENTS = (4, 2, 8, 1), (8, 4)
@@ -34,8 +34,8 @@ WARPS, FRAGMENTS = (4, 2, 8, 1), (8, 4)
 WARP_GROUPS, COPIES = (1, 2), 2
 """Groups of four warps of a block, and the blocks of keys and values in its memory."""
 
-PRODUCT_CYCLES, GROUP_PRODUCT_CYCLES = 8.0, 2.0
-"""What a product of fragments takes a warp, with the reads of its factors, and what it takes as a part of a group's."""
+PRODUCT_CYCLES = 8.0
+"""What a product of fragments takes a warp, with the reads of its factors."""
 
 WORD_BYTES, NARROW_BYTES = 4, 2
 
@@ -45,26 +45,20 @@ VECTOR_WORDS = 4
 MOST_FETCHES = 8
 """Elements, or vectors, that a thread fetches before it waits for the first."""
 
-MOST_REGISTERS = 128
+MOST_REGISTERS = 160
 """Scores and sums that a thread keeps in registers at most."""
 
-MOST_OF_GROUPS = 160
-"""Those of groups of warps, the halves of queries and weights included."""
-
-WAVE_CYCLES = 4.0
-"""What a warp's turn at the banks takes, beside a multiply-add of a warp: four of these are made at once."""
-
-WARPS_ALONE = 2.0
-"""Warps for each of a multiprocessor's schedulers below which operations wait for those before them."""
-
-EXPONENTIAL_CYCLES = 15.0, 35.0
+EXPONENTIAL_CYCLES = 8.0, 30.0
 """What a score takes beside its products where powers of two are an instruction, and where they are polynomials."""
 
 FETCH_CYCLES = 3.0
 """What fetching an element takes a thread, with its address."""
 
-STEP_CYCLES = 800.0
-"""What a block waits at each step when there are no others beside it: for memory, and at three barriers."""
+STEP_CYCLES = 300.0
+"""What the threads of a block wait for one another at a step."""
+
+TENSOR_PRODUCTS = 2048.0
+"""Multiply-adds that the tensor instructions of a multiprocessor make in a cycle: what NVIDIA gives for an H100."""
 
 KERNELS_APART = 9
 """The kernels of an attention that is not one."""
@@ -77,8 +71,8 @@ SCORE_ACCESSES, WORD_CYCLES = 8, 1 / 512
 class AttentionTile(Decision):
     """A block of *y* by *x* threads, each with *rows* rows, and *keys* keys of those taken at once; all 0: several kernels.
 
-    With *warps*, it has so many of such threads, whose products are fragments (`FragmentTile`); with *copies* of keys and
-    values in its memory, they are made by groups of four warps while others are fetched.
+    With *warps*, it has so many of such threads, whose products are fragments (`FragmentTile`). With *copies* of keys and values,
+    these are in memory that a launch asks for, several are fetched ahead, and warps multiply in groups of four.
     """
 
     question = "the tile of an attention"
@@ -116,7 +110,9 @@ class AttentionTile(Decision):
 
     def shared_words(self, depth: int, columns: int) -> int:
         """Returns the words of shared memory that a block takes."""
-        factors = (self.height + self.width) * row_stride(depth) + self.width * self.x * self.columns_of(columns)
+        copies = max(1, self.copies)
+        factors = (self.height + copies * self.width) * row_stride(depth)
+        factors += copies * self.width * self.x * self.columns_of(columns)
         return factors + self.height * (self.weight_stride + self.x)
 
     def fragment_bytes(self, sizes: AttentionSizes) -> int:
@@ -124,6 +120,14 @@ class AttentionTile(Decision):
         gap = FRAGMENT.quads
         rows = (self.height + self.width) * (sizes.depth + gap) + (self.height + sizes.columns) * (self.width + gap)
         return rows * NARROW_BYTES + self.height * self.x * WORD_BYTES
+
+    def group_bytes(self, sizes: AttentionSizes) -> int:
+        """Returns the bytes of memory that a launch asks for, for a block of groups of warps."""
+        return self.copies * self.width * (sizes.depth + sizes.columns) * NARROW_BYTES
+
+    def group_registers(self, sizes: AttentionSizes) -> int:
+        """Returns the scores, sums, weights and queries that a thread of a warp has in registers."""
+        return self.rows * (self.keys + sizes.columns // self.x) + self.keys + sizes.depth // self.x
 
 
 WHOLE_SOFTMAX = AttentionTile(0, 0, 0, 0)
@@ -164,25 +168,44 @@ def attention_tile_plans(sizes: AttentionSizes, target: Target) -> Iterator[Cand
     The cycles are those until the last thread is done.
     """
     yield Candidate(WHOLE_SOFTMAX, _cycles_apart(sizes))
-    shared, grid = target.scope("shared"), target.grid
-    exponential = EXPONENTIAL_CYCLES["exp2" not in target.isa.native]
-    room = shared.bytes if shared is not None and shared.bytes is not None else 0
+    grid = target.grid or Grid()
+    exponential = EXPONENTIAL_CYCLES["exp2_flushed" not in target.isa.native]
+    room, most = [_bytes_of(target, name) for name in ("shared", "dynamic")]
     for y, x in SHAPES:
         for rows in ROWS:
             for keys in KEYS:
                 tile = AttentionTile(y, x, rows, keys)
                 own = rows * (keys + tile.columns_of(sizes.columns) + 3)
-                fits = tile.shared_words(sizes.depth, sizes.columns) * WORD_BYTES <= room and own <= MOST_REGISTERS
-                if fits and (grid is None or y * x <= grid.block):
-                    yield Candidate(tile, _cycles(tile, sizes, exponential))
+                if own <= MOST_REGISTERS and y * x <= grid.block:
+                    yield from _with_copies(tile, sizes, exponential, grid, (room, most))
     known = {i.name for i in intrinsics_of(target)} if sizes.narrow else set()
     if not known.isdisjoint(FRAGMENT_INSTRUCTIONS.values()):
-        yield from [t for t in _fragment_tiles(sizes, exponential) if t.decision.fragment_bytes(sizes) <= room]
+        yield from [t for t in _fragment_tiles(sizes, exponential, grid) if t.decision.fragment_bytes(sizes) <= room]
     if not known.isdisjoint(REGISTER_GROUP_INSTRUCTIONS.values()):
-        yield from _group_tiles(sizes, exponential)
+        yield from [t for t in _group_tiles(sizes, exponential, grid) if t.decision.group_bytes(sizes) <= most]
 
 
-def _fragment_tiles(sizes: AttentionSizes, exponential: float) -> Iterator[Candidate[AttentionTile]]:
+def _bytes_of(target: Target, name: str) -> int:
+    scope = target.scope(name)
+    return 0 if scope is None or scope.bytes is None else scope.bytes
+
+
+def _with_copies(
+    tile: AttentionTile, sizes: AttentionSizes, exponential: float, grid: Grid, room: tuple[int, int]
+) -> Iterator[Candidate[AttentionTile]]:
+    """Yields a tile in memory that a kernel declares, if there is room, else in that which a launch asks for."""
+    declared, asked = room
+    for copies in (0, 1, 2):
+        made = replace(tile, copies=copies)
+        size = made.shared_words(sizes.depth, sizes.columns) * WORD_BYTES
+        if size > (asked if copies else declared) or (copies == 1 and size <= declared):
+            continue
+        work = _work(made, sizes, exponential, size, grid)
+        if blocks_at_once(work, grid):
+            yield Candidate(made, grid_cycles(-(-sizes.rows // made.height) * sizes.batch, work, grid))
+
+
+def _fragment_tiles(sizes: AttentionSizes, exponential: float, grid: Grid) -> Iterator[Candidate[AttentionTile]]:
     """Yields the tiles of whole fragments."""
     f = FRAGMENT
     if sizes.depth % f.depth or sizes.columns % f.columns:
@@ -191,23 +214,60 @@ def _fragment_tiles(sizes: AttentionSizes, exponential: float) -> Iterator[Candi
         for fragments in FRAGMENTS:
             tile = AttentionTile(f.groups, f.quads, f.halves, fragments * f.pairs, warps)
             products = (sizes.depth + sizes.columns) * tile.width // (f.depth * f.columns)
-            work = PRODUCT_CYCLES * products + tile.rows * tile.keys * exponential
-            yield Candidate(tile, _all_steps(tile, sizes, work))
+            fetched = FETCH_CYCLES * tile.width * (sizes.depth + sizes.columns) / tile.threads
+            own = PRODUCT_CYCLES * products + _softmax(tile, sizes, exponential) + fetched
+            words = products * (f.pairs + 1) + tile.rows * tile.keys
+            yield Candidate(tile, _in_steps(tile, sizes, own, words, tile.fragment_bytes(sizes), grid))
 
 
-def _group_tiles(sizes: AttentionSizes, exponential: float) -> Iterator[Candidate[AttentionTile]]:
-    """Yields the tiles of groups of warps."""
+def _group_tiles(sizes: AttentionSizes, exponential: float, grid: Grid) -> Iterator[Candidate[AttentionTile]]:
+    """Yields the tiles of groups of warps: tensor instructions are made while other warps compute."""
     f = FRAGMENT
     if sizes.depth % (SWIZZLED_BYTES // NARROW_BYTES) or sizes.columns not in GROUP_COLUMNS:
         return
     for groups in WARP_GROUPS:
         for width in GROUP_COLUMNS:
             tile = AttentionTile(f.groups, f.quads, f.halves, width // f.quads, groups * WARPS_OF_GROUP, COPIES)
-            own = tile.rows * (tile.keys + sizes.columns // f.quads) + (tile.keys + sizes.depth // f.quads)
-            if own <= MOST_OF_GROUPS:
-                products = (sizes.depth + sizes.columns) * width // (f.depth * f.columns)
-                work = GROUP_PRODUCT_CYCLES * products + tile.rows * tile.keys * exponential
-                yield Candidate(tile, _all_steps(tile, sizes, work, fetch=0.0))
+            if tile.group_registers(sizes) <= MOST_REGISTERS:
+                own = _softmax(tile, sizes, exponential)
+                tensor = tile.height * width * (sizes.depth + sizes.columns) / TENSOR_PRODUCTS
+                yield Candidate(tile, _in_steps(tile, sizes, own, tensor / tile.warps, tile.group_bytes(sizes), grid))
+
+
+def _softmax(t: AttentionTile, a: AttentionSizes, exponential: float) -> float:
+    """Returns the instructions of a thread at a step beside products."""
+    return t.rows * (t.keys * exponential + t.columns_of(a.columns) + t.x)
+
+
+def _in_steps(t: AttentionTile, a: AttentionSizes, own: float, busy: float, size: int, grid: Grid) -> float:
+    """Returns the cycles of all blocks, given a thread's instructions at a step, and the cycles of what else works for a warp."""
+    work = _block_work(t, a, own, busy, size, grid)
+    return grid_cycles(-(-a.rows // t.height) * a.batch, work, grid) if blocks_at_once(work, grid) else inf
+
+
+def _block_work(t: AttentionTile, a: AttentionSizes, own: float, busy: float, size: int, grid: Grid) -> BlockWork:
+    steps, warps = -(-a.keys // t.width), -(-t.threads // grid.warp)
+    alone = max(1.0, warps * grid.warp / grid.lanes) * own + busy * warps + STEP_CYCLES
+    is_ahead = t.copies > 1
+    element = NARROW_BYTES if t.warps else WORD_BYTES
+    return BlockWork(
+        threads=t.threads,
+        shared=size,
+        registers=t.group_registers(a) if t.warps else t.rows * (t.keys + t.columns_of(a.columns) + 3),
+        instructions=steps * warps * own,
+        shared_cycles=steps * warps * busy,
+        fetched=element * ((t.height + steps * t.width) * a.depth + steps * t.width * a.columns),
+        fetches=1 if is_ahead else steps,
+        step=alone * steps if is_ahead else alone,
+    )
+
+
+def _work(t: AttentionTile, a: AttentionSizes, exponential: float, size: int, grid: Grid) -> BlockWork:
+    """Returns the work of a block whose threads multiply for themselves; a word of shared memory for each is a cycle."""
+    own, fetched = t.columns_of(a.columns), FETCH_CYCLES * t.width * (a.depth + a.columns) / t.threads
+    words = a.depth * (t.rows + t.keys) + t.width * (t.rows + own)
+    products = t.rows * (t.keys * a.depth + own * t.width)
+    return _block_work(t, a, products + words / VECTOR_WORDS + _softmax(t, a, exponential) + fetched, words, size, grid)
 
 
 def join_attention_plans(sizes: AttentionSizes, target: Target) -> list[Candidate[JoinAttention]]:
@@ -215,27 +275,6 @@ def join_attention_plans(sizes: AttentionSizes, target: Target) -> list[Candidat
     apart, *tiles = attention_tile_plans(sizes, target)
     joined = min([t.cycles for t in tiles], default=inf)
     return by_cost([Candidate(JoinAttention(join=False), apart.cycles), Candidate(JoinAttention(join=True), joined)])
-
-
-def _cycles(t: AttentionTile, a: AttentionSizes, exponential: float) -> float:
-    """Returns the cycles of a tile whose threads multiply for themselves."""
-    own = t.columns_of(a.columns)
-    side = max(n for n in (VECTOR_WORDS, 2, 1) if own % n == 0)
-    steps, of_warp = a.depth / VECTOR_WORDS, min(t.x, BANKS)
-    keys = t.keys * max(1.0, of_warp * VECTOR_WORDS / BANKS)
-    values = VECTOR_WORDS * own / side * max(1.0, of_warp * side / BANKS)
-    scores = t.rows * t.keys * (a.depth + exponential)
-    products = max(scores + steps * (t.rows + t.keys), WAVE_CYCLES * steps * (t.rows + keys))
-    sums = t.width * max(t.rows * own, WAVE_CYCLES * (t.rows + values) / VECTOR_WORDS)
-    return _all_steps(t, a, products + sums)
-
-
-def _all_steps(t: AttentionTile, a: AttentionSizes, work: float, fetch: float = FETCH_CYCLES) -> float:
-    """Returns the cycles of all blocks whose threads have so much *work* in a step, beside what they fetch and exchange."""
-    fetched = fetch * t.width * (a.depth + a.columns) / t.threads
-    full = -(-a.rows // t.height) * a.batch * t.threads / FULL_DEVICE
-    step = (work + fetched + t.rows * t.x) * max(WARPS_ALONE, full) + STEP_CYCLES
-    return step * -(-a.keys // t.width)
 
 
 def _cycles_apart(a: AttentionSizes) -> float:

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from weft.cost import AttentionTile, size_of
 from weft.ir import ONE, ZERO, Bounds, Expr, Var, index, known_divisor, simplify, substitute
-from weft.loop import Address, Buffer, Call, FetchAhead, Load, LoopKind, Note, Stmt, for_, seq, store
+from weft.loop import Address, Buffer, Call, Load, LoopKind, Stmt, for_, seq, store
 from weft.schedule.legality.attention_form import Attention
 from weft.schedule.rewriting.attention_fragments import FragmentLoops
 from weft.schedule.rewriting.attention_loops import Threads
@@ -105,11 +105,6 @@ class GroupLoops(FragmentLoops):
     def weigh(self, t: Threads, r: Expr, k: Expr, weight: Expr) -> Stmt:
         """Keeps the weight of a thread's key number *k* in a row."""
         return store(self.weights, self._place(self.weights, t, r, self.key(t, k)), weight)
-
-    def step_notes(self) -> tuple[Note, ...]:
-        """Returns the notes of the loop over blocks of keys."""
-        copies = self.tile.copies
-        return tuple([FetchAhead(b, copies, copies - 1) for b in (self.keys, self.values)])
 
     def fetch_keys(self) -> Stmt:
         """Begins the copies of the keys of a step."""

@@ -46,7 +46,7 @@ from weft.ir import (
     simplify,
     substitute,
 )
-from weft.loop import Alloc, Buffer, For, Load, LoopKind, Note, Stmt, seq, store
+from weft.loop import Alloc, Buffer, FetchAhead, For, Load, LoopKind, Note, Stmt, seq, store
 from weft.schedule.legality.attention_form import Attention
 from weft.schedule.rewriting.loops_of_threads import (
     bound,
@@ -104,7 +104,8 @@ class AttentionLoops:
 
     def shared(self, name: str, rows: int, columns: int, stride: int) -> Buffer:
         """Returns a matrix in shared memory."""
-        return Buffer(name, (rows, columns), self.element, "shared", (stride, 1))
+        scope = "dynamic" if self.tile.copies else "shared"
+        return Buffer(name, (rows, columns), self.element, scope, (stride, 1))
 
     def registers(self, name: str, count: int) -> Buffer:
         """Returns the registers of each thread for so many numbers of each of its rows."""
@@ -159,7 +160,8 @@ class AttentionLoops:
 
     def step_notes(self) -> tuple[Note, ...]:
         """Returns the notes of the loop over blocks of keys."""
-        return ()
+        copies = self.tile.copies
+        return tuple([FetchAhead(b, copies, copies - 1) for b in (self.keys, self.values)]) if copies > 1 else ()
 
     def fetch_query(self) -> Stmt:
         """Fetches the rows of a block."""
@@ -391,7 +393,8 @@ class AttentionLoops:
 
 def _scaled(found: Attention) -> tuple[Expr, Expr | None]:
     """Returns a score that is finite in terms of a factor that it is without; None where it may be anything."""
-    score, scale = found.score, 1.0
+    score: Expr = found.score
+    scale = 1.0
     while isinstance(score, Mul) and isinstance(score.b, Const) and float(score.b.value) > 0:
         score, scale = score.a, scale * float(score.b.value)
     return (score, const(scale * math.log2(math.e), f32)) if score is found.product else (found.score, None)
