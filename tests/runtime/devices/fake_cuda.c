@@ -259,8 +259,14 @@ void fake_begin_kernel(void) {
   memset(begun, 0, sizeof begun);
   memset(committed, 0, sizeof committed);
 }
+static float of_tf32(uint32_t bits) {
+  float number;
+  bits &= 0xffffe000;
+  memcpy(&number, &bits, sizeof number);
+  return number;
+}
 void fake_group_product(int kind, int across, int columns, void *c, const uint8_t *a, const uint8_t *b, size_t apart) {
-  int thread = grid_thread() % 128, warp = thread / 32, lane = thread % 32, size = kind == 'i' ? 1 : 2;
+  int thread = grid_thread() % 128, warp = thread / 32, lane = thread % 32, size = kind == 'i' ? 1 : kind == 'u' ? 4 : 2;
   for (int n = 0; n < columns / 2; n++) {
     int row = warp * 16 + n / 2 % 2 * 8 + lane / 4, column = n / 4 * 8 + lane % 4 * 2 + n % 2;
     for (int k = 0; k < 32 / size; k++) {
@@ -268,6 +274,7 @@ void fake_group_product(int kind, int across, int columns, void *c, const uint8_
                          : (size_t)(column / 8 * 1024 + column % 8 * 128 + k * size);
       const void *x = swizzled(a, (size_t)(row / 8 * 1024 + row % 8 * 128 + k * size)), *y = swizzled(b, at);
       if (kind == 'i') ((int32_t *)c)[n] += *(const int8_t *)x * *(const int8_t *)y;
+      else if (kind == 'u') ((float *)c)[n] += of_tf32(*(const uint32_t *)x) * of_tf32(*(const uint32_t *)y);
       else ((float *)c)[n] += widened(*(const uint16_t *)x, 0, kind == 'b') * widened(*(const uint16_t *)y, 0, kind == 'b');
     }
   }

@@ -12,13 +12,13 @@ from weft.codegen.c_family.c_types import memory_type
 from weft.codegen.c_family.writer import Writer
 from weft.ir import Const
 from weft.loop import Call
-from weft.support.dtypes import DType, bf16, f16, i8
+from weft.support.dtypes import DType, bf16, f16, i8, u32
 from weft.targets.instructions import GROUP_COLUMNS, TURNED, sums_of
 
 BEGIN, PRODUCT, COMMIT, WAIT = "cuda.group.begin", "cuda.group.product_", "cuda.group.commit", "cuda.group.wait"
 """A group's products begin, are made, are committed as one, and are waited for, but for so many of those that were last."""
 
-_SHAPES: Final = {f16: "k16.f32.f16.f16", bf16: "k16.f32.bf16.bf16", i8: "k32.s32.s8.s8"}
+_SHAPES: Final = {f16: "k16.f32.f16.f16", bf16: "k16.f32.bf16.bf16", i8: "k32.s32.s8.s8", u32: "k8.f32.tf32.tf32"}
 """The ends of the names of instructions, by the type of their factors."""
 
 
@@ -29,7 +29,7 @@ def product_of(dtype: DType) -> str:
 
 def _sums(dtype: DType, n: int) -> tuple[str, str]:
     """Returns the places of a thread's sums of *n* columns in an instruction, and what is bound to them."""
-    letter = "f" if dtype.is_float else "r"
+    letter = "f" if sums_of(dtype).is_float else "r"
     return ", ".join([f"%{k}" for k in range(n // 2)]), ", ".join([f'"+{letter}"((c)[{k}])' for k in range(n // 2)])
 
 
@@ -37,9 +37,10 @@ def _product_macro(dtype: DType, n: int) -> str:
     """Returns the macro of a product, to which those of floats are told whether the right factor has rows of columns."""
     places, sums = _sums(dtype, n)
     first, second = f"%{n // 2}", f"%{n // 2 + 1}"
-    turned = ', 1, 1, 0, " across ";"' if dtype in TURNED else ';"'
+    signs = ", 1, 1" if sums_of(dtype).is_float else ""
+    turned = ', 0, " across ";"' if dtype in TURNED else ';"'
     return f"""#define WEFT_GROUP_PRODUCT_{dtype}_{n}(across, c, a, b) \\
-  asm volatile("wgmma.mma_async.sync.aligned.m64n{n}{_SHAPES[dtype]} {{{places}}}, {first}, {second}, 1{turned} \\
+  asm volatile("wgmma.mma_async.sync.aligned.m64n{n}{_SHAPES[dtype]} {{{places}}}, {first}, {second}, 1{signs}{turned} \\
                : {sums} : "l"(a), "l"(b))
 #define WEFT_GROUP_KEEP_{n}(c) asm volatile("" : {sums} :: "memory")
 """
