@@ -27,7 +27,7 @@ TYPES: dict[str, tuple[int, Any]] = {
     "fp16": (TensorProto.FLOAT16, np.float16),
     "bf16": (TensorProto.BFLOAT16, ml_dtypes.bfloat16),
 }
-"""By the names of precisions: tf32 is a way in which PyTorch multiplies float32, beside which Weft computes in float32."""
+"""By the names of precisions: tf32 is a way of multiplying float32."""
 
 GEMMS = (1024, 2048, 4096, 8192)
 NETWORKS = ("resnet18", "mobilenet_v1", "dqn", "dcgan", "mlp", "lstm_lm", "bert_base", "gpt2_decode256")
@@ -54,6 +54,11 @@ class Case:
     nbytes: float = 0.0
     weights: Arrays = field(default_factory=dict)
     in_torch: Callable[[Any], Callable[..., Any]] = field(kw_only=True)
+
+    @property
+    def allowed(self) -> str:
+        """What Weft may round factors of products to, as `weft.compile` takes it."""
+        return "tf32" if self.precision == "tf32" else "model"
 
     @property
     def tolerance(self) -> float:

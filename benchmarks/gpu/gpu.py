@@ -34,6 +34,7 @@ from weft.codegen.cuda import backend
 from weft.codegen.cuda.nvrtc import Cubin, compile_cubin
 from weft.codegen.cuda.resources import Resources
 from weft.driver.build import build
+from weft.driver.options import check_options
 from weft.support.errors import WeftError
 
 ENGINES = ("weft", "torch", "torch_compile", "onnxruntime")
@@ -72,7 +73,7 @@ def dry(cases: Sequence[Case], arch: str, stop: float) -> Iterator[Row]:
             yield {"case": case.name, "error": "no time was left"}
             continue
         try:
-            build(case.model(), f"cuda -arch={arch}", cache=None)
+            build(case.model(), f"cuda -arch={arch}", options=check_options(precision=case.allowed), cache=None)
             yield {"case": case.name, "arch": arch, **told.take()}
         except WeftError as error:
             told.take()
@@ -110,13 +111,13 @@ def prepare(cases: Sequence[Case], jobs: int) -> None:
 def _prepare(name: str) -> None:
     case = next(c for c in all_cases() if c.name == name)
     with suppress(Exception):  # what fails here fails again where it is told
-        weft.compile(case.model(), target="cuda")
+        weft.compile(case.model(), target="cuda", precision=case.allowed)
 
 
 def _measured(case: Case, torch: Any, how: Timing) -> Row:
     model, inputs = case.model(), case.inputs()
     begin = monotonic()
-    ours = weft.compile(model, target="cuda")
+    ours = weft.compile(model, target="cuda", precision=case.allowed)
     row: Row = {"case": case.name, "compile_s": monotonic() - begin}
     made = [np.asarray(x, np.float32) for x in ours.run(list(inputs.values()))]
     row["weft_ms"], row["launches"] = _scaled(kernel_seconds(ours, list(inputs.values()), how.seconds))

@@ -6,7 +6,7 @@
     .venv/bin/python benchmarks/gpu/plans.py gemm1024_bf16 --dry                    compiles them only
 
 A plan is told by the fields of `FragmentTile` for products, of `RowThreads` for rows, in order. Plans are compiled in processes.
-With `--hints` each is also timed with stores, and with loads and stores, that do not keep what they move in the caches.
+With `--hints` each is also timed with what it reads once in the first level of cache, or kept out of that alone.
 """
 
 from __future__ import annotations
@@ -41,11 +41,24 @@ RULES: dict[type, tuple[Any, str]] = {
     FragmentTile: (fragment_tiles, "fragment_tile_plans"),
     RowThreads: (row_blocks, "row_thread_plans"),
 }
-HINTS = {
-    "stores": [(r"\*\((\w+4) \*\)\((.*)\) = (.*);$", r"__stcs((\1 *)(\2), \3);")],
-    "loads": [(r"= \*\((const \w+4 \*)\)\((p0 .*)\);$", r"= __ldcs((\1)(\2));")],
+ONCE = """static __device__ inline float4 weft_once(const float4 *p) {
+  float4 v;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];"
+    : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(p));
+  return v;
 }
-"""The vectors of a kernel's text that are moved past the caches."""
+static __device__ inline uint4 weft_once(const uint4 *p) {
+  uint4 v;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+    : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+  return v;
+}
+"""
+HINTS = {
+    "plain": [(r"__ldcs\(\((const \w+4 \*)\)", r"*((\1)")],
+    "no_allocate": [(r"__ldcs\(", r"weft_once("), (r"\A", ONCE)],
+}
+"""Other loads in the place of those of what a kernel reads once."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +134,7 @@ def jobs_of(options: argparse.Namespace, folder: str) -> Iterator[Job]:
         plans = [kind(*map(int, t.split(","))) for t in options.plans.split(";") if t]
         plans += sorted(known, key=known.__getitem__)[: options.best or (0 if plans else 12)]
         for plan in dict.fromkeys(plans):
-            for hints in [(), ("stores",), ("loads", "stores")] if options.hints else [()]:
+            for hints in [(), *[(h,) for h in HINTS]] if options.hints else [()]:
                 path = f"{folder}/{name}-{abs(hash((plan, hints)))}.weft"
                 yield Job(name, plan, known.get(plan, 0.0), hints, path)
 

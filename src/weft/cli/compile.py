@@ -145,7 +145,7 @@ def compile_command(
 
 def _told(options: CompileOptions, written: str, verified: bool, found: list[Accuracy]) -> Iterator[str]:
     """Yields lines about what was done: what was *written*, and how far it is from what it should be."""
-    if options.narrow:
+    if options.rounds:
         yield "factors of products are rounded to bf16 where that is faster; sums are float32"
     yield written
     if options.verify:

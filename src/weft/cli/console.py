@@ -101,8 +101,8 @@ Precision = Annotated[
     str,
     typer.Option(
         "--precision",
-        help="model; strict: round only as the model does; bf16: round factors of products to bf16 where that is faster.",
-        metavar="model|strict|bf16",
+        help="model; strict: round only as the model does; bf16, tf32: round factors of products to that where it is faster.",
+        metavar="model|strict|bf16|tf32",
         autocompletion=lambda: list(PRECISIONS),
     ),
 ]

@@ -30,7 +30,7 @@ from weft.cost.rules.contraction import (
 from weft.cost.rules.dot_product import DotInstruction, dot_plans
 from weft.cost.rules.matrix_tiles import MatrixTile, MatrixTileProblem, matrix_tile_plans
 from weft.cost.footprint import LoopNest, bytes_of, bytes_touched, nests, ranges_of, step_along
-from weft.cost.rules.fragment_tile import FragmentTile, fragment_tile_plans
+from weft.cost.rules.fragment_tile import FragmentProduct, FragmentTile, fragment_tile_plans
 from weft.cost.rules.gemv import Gemv, gemv_plans
 from weft.cost.rules.inlining import Inline, inline_plans, rearrangement_plans
 from weft.cost.rules.k_blocking import DepthProblem, KBlocks, RowBlock, k_block_plans, row_block_plans
@@ -105,7 +105,8 @@ __all__ = [
     "CONDITION_ROUNDS", "CacheTile", "Candidate", "Candidates", "Case", "Choose", "Choosing", "CodeBudget", "Convolution",
     "CostSource", "D", "DIRECT", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "ENTRY_CYCLES",
     "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FEW_AT_ONCE", "FOLDED_TIMES_CONSTANTS", "FloatConvolution", "FloatProduct",
-    "Following", "Form", "FragmentTile", "FusePanels", "GAIN", "Gemv", "GridOperand", "GroupedOperands", "ImageProblem",
+    "Following", "Form", "FragmentProduct",
+    "FragmentTile", "FusePanels", "GAIN", "Gemv", "GridOperand", "GroupedOperands", "ImageProblem",
     "ImplicitProduct", "Inline", "InnerOrder", "JoinAttention", "KBlocks", "LARGEST_COMPARED_CONSTANT",
     "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH", "LARGEST_GROUP", "LARGEST_ON_STACK", "LARGEST_POWER",
     "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES", "LEAST_STREAMED", "LONGEST_PRIME", "LONGEST_WINDOW_STRIDE",

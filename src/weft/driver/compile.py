@@ -80,7 +80,8 @@ def compile(
     weights of matrix products, 3 also keeps channels in blocks and uses Winograd's method. *precision* is "model",
     "strict" to forbid rewrites that round otherwise than the model, or "bf16": the factors of products and convolutions of
     float32 are rounded to bf16, of 8 significant bits, where that is faster on *target*; sums, normalizations and softmax stay
-    float32. *verify* checks every graph and program on the way.
+    float32. "tf32" rounds the factors of products alone, to 11 significant bits, where *target* multiplies such. *verify* checks
+    every graph and program on the way.
     *progress* is called with a stage, and how many of its steps are done of how many. *without* names optimizations to leave
     out: those of `weft.support.knobs`; *passes* skips passes by name, and sets their options: `"unswitch_loops=off"`,
     `"unswitch_loops.depth=1"`.

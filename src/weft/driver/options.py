@@ -16,7 +16,7 @@ from weft.support.errors import InputError
 from weft.support.knobs import MEMORY, Switches, check_knobs
 from weft.support.pass_options import check_form
 
-PRECISIONS = ("model", "strict", "bf16")
+PRECISIONS = ("model", "strict", "bf16", "tf32")
 
 STATES: Final = 'give names of inputs with those of the outputs that they become: state={"past_*": "present_*"}'
 CAPACITY: Final = 'give states, by their inputs, the most rows that they may ever have: capacity={"past_*": 1024}'
@@ -63,7 +63,7 @@ def check_options(
     if type(opt_level) is not int or opt_level not in range(4):
         raise InputError(f"opt_level is {opt_level!r}", hint="use 0, 1, 2 or 3")
     if precision not in PRECISIONS:
-        raise InputError(f"precision is {precision!r}", hint='use "model", "strict" or "bf16"')
+        raise InputError(f"precision is {precision!r}", hint='use "model", "strict", "bf16" or "tf32"')
     return CompileOptions(
         opt_level,
         precision,

@@ -51,7 +51,8 @@ class Switches:
         3: channels kept in blocks the size of a vector, and Winograd's method, too: everything (the default).
     `precision`
         "model" keeps the model's dtypes and may reassociate; "strict" forbids rewrites that round otherwise than the model;
-        "bf16" rounds the factors of float32 products to bf16 where that is faster, and sums them in float32.
+        "bf16" rounds the factors of float32 products to bf16 where that is faster, and sums them in float32; "tf32" rounds those
+        of matrices to tf32, of 11 significant bits, on devices that multiply such.
     `without` names the knobs of `KNOBS` that are switched off.
     `passes` are settings of passes by name: `unswitch_loops=off`, `unswitch_loops.depth=1` (see `support.pass_options`).
     """
@@ -70,6 +71,11 @@ class Switches:
     def narrow(self) -> bool:
         """Whether factors of contractions may be rounded to bf16."""
         return self.precision == "bf16"
+
+    @property
+    def rounds(self) -> bool:
+        """Whether factors of contractions may be rounded at all."""
+        return self.precision in ("bf16", "tf32")
 
     def uses(self, knob: Knob) -> bool:
         """Tells whether the optimization is on: its level is reached, and it is not among `without`."""

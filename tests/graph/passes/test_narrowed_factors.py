@@ -35,7 +35,7 @@ def product(depth: int = 64, *, bias: bool = False, rows: int = 48) -> Graph:
 
 
 def narrowed(g: Graph, machine: Target = FAST) -> Graph:
-    return pack_matrices(g, Choosing(machine), narrow=True)
+    return pack_matrices(g, Choosing(machine), "bf16")
 
 
 @pytest.mark.parametrize("bias", [False, True])

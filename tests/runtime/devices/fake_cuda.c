@@ -277,14 +277,21 @@ void fake_group_product_of_registers(int kind, int across, int columns, float *c
   }
   grid_barrier();
 }
+static float of_tf32(uint32_t bits) {
+  float number;
+  bits &= 0xffffe000;
+  memcpy(&number, &bits, sizeof number);
+  return number;
+}
 void fake_group_product(int kind, int across, int columns, void *c, const uint8_t *a, const uint8_t *b, size_t apart) {
-  int thread = grid_thread() % 128, warp = thread / 32, lane = thread % 32, size = kind == 'i' ? 1 : 2;
+  int thread = grid_thread() % 128, warp = thread / 32, lane = thread % 32, size = kind == 'i' ? 1 : kind == 'u' ? 4 : 2;
   for (int n = 0; n < columns / 2; n++) {
     int row = warp * 16 + n / 2 % 2 * 8 + lane / 4, column = n / 4 * 8 + lane % 4 * 2 + n % 2;
     for (int k = 0; k < 32 / size; k++) {
       const void *x = swizzled(a, (size_t)(row / 8 * 1024 + row % 8 * 128 + k * size));
       const void *y = swizzled(b, right_place(across, column, k, size, apart));
       if (kind == 'i') ((int32_t *)c)[n] += *(const int8_t *)x * *(const int8_t *)y;
+      else if (kind == 'u') ((float *)c)[n] += of_tf32(*(const uint32_t *)x) * of_tf32(*(const uint32_t *)y);
       else ((float *)c)[n] += widened(*(const uint16_t *)x, 0, kind == 'b') * widened(*(const uint16_t *)y, 0, kind == 'b');
     }
   }

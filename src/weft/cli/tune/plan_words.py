@@ -57,7 +57,7 @@ EITHER: Final[Mapping[type[Decision], tuple[str, str]]] = {
     MergeAxes: ("made one", "left apart"),
     NarrowWeight: ("in the kernel that multiplies by it", "while compiling"),
     Recompute: ("fused, and computed each time", "computed once, and stored"),
-    RoundedFactors: ("rounded to bf16", "in float32"),
+    RoundedFactors: ("rounded", "in float32"),
     Tabulate: ("a table", "computed"),
     TakenApart: ("by whole panels, before they are multiplied", "where they are multiplied"),
     TransposedPhases: ("computed apart", "interleaved"),

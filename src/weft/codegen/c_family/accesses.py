@@ -88,8 +88,9 @@ def _loaded_at_once(f: Writer, words: MemoryVectors, e: Load, place: str) -> Val
     pointer = f"{f.dialect.address_space(e.buffer.scope)}const {kind} *"
     made: list[str] = []
     for n in range(0, e.dtype.lanes, words.lanes(e.dtype)):
-        name = f.fresh("v")
-        f.local(name, f"const {kind} {name} = *({pointer})({place}{f' + {n}' if n else ''});")
+        name, at = f.fresh("v"), f"({pointer})({place}{f' + {n}' if n else ''})"
+        once = words.load_once if e.buffer in f.read_once else None
+        f.local(name, f"const {kind} {name} = {f'*{at}' if once is None else once(at)};")
         made += words.taken_apart(name, e.dtype)
     return tuple(made)
 

@@ -35,6 +35,7 @@ CUDA: Final = Dialect(
     memory_vectors=MemoryVectors(
         type_name=lambda dtype: f"{dtype.element.numpy.name.removesuffix('32')}{dtype.lanes}",
         made=lambda kind, lanes: f"make_{kind}({', '.join(lanes)})",
+        load_once=lambda place: f"__ldcs({place})",
     ),
 )
 

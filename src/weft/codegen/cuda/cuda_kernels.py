@@ -17,6 +17,7 @@ from weft.codegen.cuda.cuda_dialect import CUDA, OWN_HELPERS
 from weft.codegen.cuda.cuda_head import HEAD
 from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, GATHER, MMA
 from weft.codegen.cuda.group_products import GROUP_HELPERS, GROUP_MACROS, PRODUCT_MACROS
+from weft.codegen.cuda.read_once import buffers_read_once
 from weft.loop import Buffer, Function, MayAlias, Program, find_note
 from weft.runtime.devices import dynamic_symbol
 from weft.targets import Target
@@ -64,6 +65,7 @@ def _define(w: Writer, fn: Function) -> str:
         params.append(
             f"{pointer_type(w, p)}{restrict}{name}" if isinstance(p, Buffer) else f"{scalar_type(p.dtype)} {name}"
         )
+    w.read_once = buffers_read_once(fn)
     write(w, fn.body)
     x, y, z = threads_of(fn)
     symbol = symbol_of(fn.name)

@@ -12,14 +12,14 @@ from weft.codegen.c_family.c_types import memory_type
 from weft.codegen.c_family.writer import Writer
 from weft.ir import Const
 from weft.loop import Call
-from weft.support.dtypes import DType, bf16, f16, i8
+from weft.support.dtypes import DType, bf16, f16, i8, u32
 from weft.targets.instructions import GROUP_COLUMNS, TURNED, sums_of
 
 BEGIN, PRODUCT, COMMIT, WAIT = "cuda.group.begin", "cuda.group.product_", "cuda.group.commit", "cuda.group.wait"
 """A group's products begin, are made, are committed as one, and are waited for, but for so many of those that were last."""
 
 REGISTERS: Final = "_registers"
-_SHAPES: Final = {f16: "k16.f32.f16.f16", bf16: "k16.f32.bf16.bf16", i8: "k32.s32.s8.s8"}
+_SHAPES: Final = {f16: "k16.f32.f16.f16", bf16: "k16.f32.bf16.bf16", i8: "k32.s32.s8.s8", u32: "k8.f32.tf32.tf32"}
 """The ends of the names of instructions, by the type of their factors."""
 _ENDS: Final = {t: ("", "_across", REGISTERS, f"{REGISTERS}_across") if t in TURNED else ("",) for t in _SHAPES}
 """The ends of the names of helpers; *across*: the right factor has rows of columns, *registers*: the left one is in them."""
@@ -35,7 +35,7 @@ GROUP_CALLEES: Final = frozenset([product_of(t, in_registers=REGISTERS in end) f
 
 def _sums(dtype: DType, n: int) -> tuple[str, str]:
     """Returns the places of a thread's sums of *n* columns in an instruction, and what is bound to them."""
-    letter = "f" if dtype.is_float else "r"
+    letter = "f" if sums_of(dtype).is_float else "r"
     return ", ".join([f"%{k}" for k in range(n // 2)]), ", ".join([f'"+{letter}"((c)[{k}])' for k in range(n // 2)])
 
 
@@ -44,17 +44,16 @@ def _product_macro(dtype: DType, n: int) -> str:
     places, sums = _sums(dtype, n)
     first, second, *others = [f"%{n // 2 + k}" for k in range(5)]
     left, last = "{" + ", ".join([first, second, *others[:2]]) + "}", others[2]
-    name, begin = (
-        f"WEFT_GROUP_PRODUCT_{dtype}_{n}",
-        f"wgmma.mma_async.sync.aligned.m64n{n}{_SHAPES[dtype]} {{{places}}}",
-    )
-    turned = ', 1, 1, 0, " across ";"' if dtype in TURNED else ';"'
+    name = f"WEFT_GROUP_PRODUCT_{dtype}_{n}"
+    begin = f"wgmma.mma_async.sync.aligned.m64n{n}{_SHAPES[dtype]} {{{places}}}"
+    signs = ", 1, 1" if sums_of(dtype).is_float else ""
+    turned = ', 0, " across ";"' if dtype in TURNED else ';"'
     of_registers = f"""#define {name}_registers(across, c, a0, a1, a2, a3, b) \\
-  asm volatile("{begin}, {left}, {last}, 1, 1, 1, " across ";" \\
+  asm volatile("{begin}, {left}, {last}, 1{signs}, " across ";" \\
                : {sums} : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(b))
 """
     return f"""#define {name}(across, c, a, b) \\
-  asm volatile("{begin}, {first}, {second}, 1{turned} \\
+  asm volatile("{begin}, {first}, {second}, 1{signs}{turned} \\
                : {sums} : "l"(a), "l"(b))
 {of_registers if dtype in TURNED else ""}\
 #define WEFT_GROUP_KEEP_{n}(c) asm volatile("" : {sums} :: "memory")

@@ -15,7 +15,7 @@ from weft.cost.graph.memory import streaming_cycles
 from weft.cost.graph.packing import MANY_ROWS, VECTOR_TIMES, Panel, panel_plans
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
-from weft.cost.rules.fragment_tile import fragment_tile_plans
+from weft.cost.rules.fragment_tile import FragmentProduct, fragment_tile_plans
 from weft.cost.rules.matrix_tiles import MatrixTileProblem, matrix_tile_plans
 from weft.cost.rules.shared_tile import GLOBAL_CYCLES, plain_product, shared_tile_plans
 from weft.support.dtypes import DType, bf16, f32, i8, i32
@@ -158,23 +158,27 @@ class FloatProduct:
 
 @dataclass(frozen=True)
 class RoundedFactors(Decision):
-    """Whether the factors of a product of float32 on a grid are rounded to bf16, and multiplied as they lie."""
+    """Whether the factors of a product of float32 on a grid are rounded, and multiplied as they lie."""
 
-    question = "rounding of a product's factors to bf16 on a grid"
+    question = "rounding of a product's factors on a grid"
     of_grids = True
     rounded: bool
 
 
-def rounded_factor_plans(p: FloatProduct, target: Target) -> list[Candidate[RoundedFactors]]:
-    """Returns the forms of a product on a grid, by the cycles of all threads, those of rounding the left factor included."""
+def rounded_factor_plans(p: FloatProduct, target: Target, factors: DType = bf16) -> list[Candidate[RoundedFactors]]:
+    """Returns the forms of a product on a grid, by the cycles of all threads, those of rounding factors included.
+
+    Factors are rounded to bf16, or to tf32, whose bits are 32-bit integers.
+    """
     many = MANY_ROWS if p.rows is None else p.rows
     wide = min([c.cycles for c in shared_tile_plans(plain_product(many, p.columns, 1, p.depth), target)])
     found = [Candidate(RoundedFactors(rounded=False), wide)]
-    if p.rows is not None and p.is_packed:
-        tiles = fragment_tile_plans(p.rows, p.columns, 1, p.depth, p.depth, target)
+    if p.rows is not None and (p.is_packed or factors is not bf16):
+        tiles = fragment_tile_plans(FragmentProduct(p.rows, p.columns, 1, p.depth, p.depth, factors), target)
         best = min([c.cycles for c in tiles if c.decision.warps], default=None)
         if best is not None:
-            found.append(Candidate(RoundedFactors(rounded=True), best + p.rows * p.depth * 2 * GLOBAL_CYCLES))
+            rounded = p.rows * p.depth + (0 if p.is_packed else p.depth * p.columns)
+            found.append(Candidate(RoundedFactors(rounded=True), best + rounded * 2 * GLOBAL_CYCLES))
     return by_cost(found)
 
 
@@ -206,7 +210,7 @@ def byte_fragment_plans(p: ByteProduct, target: Target) -> list[Candidate[ByteFr
     wide = min([c.cycles for c in shared_tile_plans(plain_product(many, p.columns, 1, p.depth), target)])
     found = [Candidate(ByteFragments(multiplied=False), wide)]
     if p.rows is not None:
-        tiles = fragment_tile_plans(p.rows, p.columns, 1, p.depth, p.depth, target, i8)
+        tiles = fragment_tile_plans(FragmentProduct(p.rows, p.columns, 1, p.depth, p.depth, i8), target)
         best = min([c.cycles for c in tiles if c.decision.warps], default=None)
         if best is not None:
             turning = 0.0 if p.is_turned else p.depth * p.columns * 2 * GLOBAL_CYCLES

@@ -8,9 +8,10 @@ from typing import Final
 
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.shared_tile import GLOBAL_CYCLES, LEAST_BLOCKS, SHARED_CYCLES, plain_product, shared_tile_plans
-from weft.support.dtypes import DType, bf16
+from weft.support.dtypes import DType, bf16, f32
 from weft.targets import Target
 from weft.targets.instructions import (
+    COPY_BYTES,
     FRAGMENT,
     FRAGMENT_INSTRUCTIONS,
     GROUP_INSTRUCTIONS,
@@ -48,6 +49,17 @@ GROUP_CYCLES, AHEAD_CYCLES = 1 / 16, 7.0
 longer. On an H200 prototypes of 4096 x 4096 of bf16 reached 571 TFLOP/s in tiles of 128 x 256, 417 in those of 128 x 128, where
 float32 reached 33, and cuBLAS 793 (2026-11-26)."""
 
+GROUP_READ_CYCLES: Final = 2.0
+"""What an element takes that a group reads from swizzled memory: of tiles as large, wide ones are faster. Of 1024 x 1024 of
+bf16, those of 64 x 128 took 7.1 us, and of 128 x 64 8.5 us (H200, 2026-11-26)."""
+
+SCATTERED_TIME: Final = 1.08
+"""The time where results of 16 bits are stored by two, beside vectors of them: 201 us and 185 of 4096 x 4096, 1504 and 1431 of
+8192 x 8192, 30.4 and 24.6 of 2048 x 2048, where cuBLAS takes 186, 1416 and 24.4 (H200, 2026-11-26, benchmarks/gpu/plans.py)."""
+
+STAGED_PARTS: Final = (1, 2, 4)
+"""Parts of a tile's columns that go through shared memory one after another."""
+
 PROCESSORS: Final = 132
 """The multiprocessors of an H100 or H200, each of which has memory for one such block."""
 
@@ -81,92 +93,118 @@ class FragmentTile(Decision):
     staged: int = 0
 
 
-def fragment_tile_plans(
-    rows: int, columns: int, batch: int, depth: int, terms: int, target: Target, factors: DType = bf16
-) -> Iterator[Candidate[FragmentTile]]:
-    """Yields tiles of whole fragments of *batch* products, whose *terms* have *depth* along one axis, and the choice of none.
+@dataclass(frozen=True)
+class FragmentProduct:
+    """*batch* products of *rows* by *columns* results, whose *terms* have *depth* along one axis, and of what they are.
 
-    The cycles are those of `shared_tile_plans`.
+    Results take so many bytes where they are stored.
     """
-    yield Candidate(
-        FragmentTile(), min([c.cycles for c in shared_tile_plans(plain_product(rows, columns, batch, terms), target)])
-    )
+
+    rows: int
+    columns: int
+    batch: int
+    depth: int
+    terms: int
+    factors: DType = bf16
+    result_bytes: int = f32.bytes
+
+    @property
+    def results(self) -> int:
+        """The results of all products."""
+        return self.batch * self.rows * self.columns
+
+    def has_whole(self, tile: FragmentTile) -> bool:
+        """Tells whether the product is one of whole tiles."""
+        high, wide, deep = _sizes(tile, self.factors)
+        return self.rows % high == 0 and self.columns % wide == 0 and self.depth % deep == 0
+
+
+def fragment_tile_plans(p: FragmentProduct, target: Target) -> Iterator[Candidate[FragmentTile]]:
+    """Yields tiles of whole fragments, and the choice of none; the cycles are those of `shared_tile_plans`."""
+    plain = shared_tile_plans(plain_product(p.rows, p.columns, p.batch, p.terms), target)
+    yield Candidate(FragmentTile(), min([c.cycles for c in plain]))
     known = {i.name for i in intrinsics_of(target)}
-    if GROUP_INSTRUCTIONS.get(factors) in known:
-        yield from _group_plans(rows, columns, batch, depth, terms, target, factors)
-    if FRAGMENT_INSTRUCTIONS.get(factors) not in known:
+    if GROUP_INSTRUCTIONS.get(p.factors) in known:
+        yield from _group_plans(p, target)
+    if FRAGMENT_INSTRUCTIONS.get(p.factors) not in known:
         return
     for warps in WARPS:
         for m in ROWS:
             for n in COLUMNS:
                 for steps in STEPS:
                     tile = FragmentTile(warps, m, n, steps)
-                    high, wide = _sizes(tile)
-                    if rows % high or columns % wide or depth % (steps * FRAGMENT.depth):
-                        continue
-                    if not _fits(tile, target, factors):
-                        continue
-                    yield Candidate(
-                        replace(tile, groups=_groups(rows // high)), _cycles(tile, rows * columns * batch, terms)
-                    )
+                    if p.has_whole(tile) and _fits(tile, p, target):
+                        yield Candidate(replace(tile, groups=_groups(p, tile)), _cycles(tile, p))
 
 
-def _group_plans(
-    rows: int, columns: int, batch: int, depth: int, terms: int, target: Target, factors: DType
-) -> Iterator[Candidate[FragmentTile]]:
+def _group_plans(p: FragmentProduct, target: Target) -> Iterator[Candidate[FragmentTile]]:
     """Yields the tiles of groups of warps."""
     for groups in WARP_GROUPS:
         for n in GROUP_FRAGMENTS:
             for copies in COPIES:
                 tile = FragmentTile(WARPS_OF_GROUP * groups, 1, n, GROUP_STEPS, 1, copies, copies - 2)
-                high, wide = _sizes(tile)
-                if rows % high or columns % wide or depth % (GROUP_STEPS * terms_of(factors)):
+                if not p.has_whole(tile) or not _fits(tile, p, target):
                     continue
-                if not _fits(tile, target, factors):
-                    continue
-                cycles = _group_cycles(high, wide, rows * columns * batch, terms) * factors.bytes / bf16.bytes
-                yield Candidate(replace(tile, groups=_groups(rows // high)), cycles)
+                tile, cycles = replace(tile, groups=_groups(p, tile)), _group_cycles(tile, p)
+                parts = _parts(tile, p, target)
+                if parts:
+                    yield Candidate(replace(tile, staged=parts), cycles)
+                yield Candidate(tile, cycles * SCATTERED_TIME if p.result_bytes < f32.bytes else cycles)
 
 
-def _groups(blocks: int) -> int:
+def _parts(tile: FragmentTile, p: FragmentProduct, target: Target) -> int:
+    """Returns in how few parts short results go through shared memory; 0 where they are long, or there is no room."""
+    shared = target.scope("shared")
+    most = shared.bytes if shared is not None and shared.bytes is not None else 0
+    high, wide, _ = _sizes(tile, p.factors)
+    vector = max(COPY_BYTES) // p.result_bytes
+    for parts in STAGED_PARTS if p.result_bytes < f32.bytes else ():
+        staged = high * (wide // parts + vector) * p.result_bytes
+        is_shared = high * wide // parts % (tile.warps * FRAGMENT.threads * vector) == 0
+        if is_shared and staged <= most and _fits(tile, p, target, staged):
+            return parts
+    return 0
+
+
+def _groups(p: FragmentProduct, tile: FragmentTile) -> int:
     """Returns how many blocks along the rows run one after another: as many as divide them, of a few."""
+    blocks = p.rows // _sizes(tile, p.factors)[0]
     return next(n for n in GROUPS if blocks % n == 0)
 
 
-def _group_cycles(high: int, wide: int, results: int, terms: int) -> float:
-    """Returns the cycles of all threads in rounds of blocks of so many rows and columns, the last of which may be few."""
-    blocks = results // (high * wide)
-    rounds = -(-blocks // PROCESSORS) * PROCESSORS
-    return rounds * high * wide * terms * max(GROUP_CYCLES, AHEAD_CYCLES * (1 / high + 1 / wide))
+def _group_cycles(tile: FragmentTile, p: FragmentProduct) -> float:
+    """Returns the cycles of all threads in rounds of blocks, the last of which may be few."""
+    high, wide, _ = _sizes(tile, p.factors)
+    rounds = -(-(p.results // (high * wide)) // PROCESSORS) * PROCESSORS
+    fetched = AHEAD_CYCLES * (1 / high + 1 / wide)
+    read = GROUP_READ_CYCLES * (1 / (WARPS_OF_GROUP * FRAGMENT.rows) + 1 / wide)
+    each = (max(GROUP_CYCLES, fetched) + read) * p.factors.bytes / bf16.bytes
+    return rounds * high * wide * p.terms * each
 
 
-def _sizes(tile: FragmentTile) -> tuple[int, int]:
-    """Returns the rows and columns of a block's sums."""
-    return tile.warps * tile.rows * FRAGMENT.rows, tile.columns * FRAGMENT.columns
+def _sizes(tile: FragmentTile, factors: DType) -> tuple[int, int, int]:
+    """Returns the rows and columns of a block's sums, and the terms of its parts of the factors."""
+    return tile.warps * tile.rows * FRAGMENT.rows, tile.columns * FRAGMENT.columns, tile.steps * terms_of(factors)
 
 
-def _fits(tile: FragmentTile, target: Target, factors: DType) -> bool:
-    """Tells whether the parts of both factors fit shared memory, and are shared by all threads equally."""
+def _fits(tile: FragmentTile, p: FragmentProduct, target: Target, staged: int = 0) -> bool:
+    """Tells whether parts of both factors, and bytes of *staged* results, fit a block, and all threads share them equally."""
     shared, threads = target.scope("shared" if tile.copies == 1 else "swizzled"), tile.warps * FRAGMENT.threads
     most = shared.bytes if shared is not None and shared.bytes is not None else 0
-    high, wide, deep = (
-        tile.warps * tile.rows * FRAGMENT.rows,
-        tile.columns * FRAGMENT.columns,
-        tile.steps * terms_of(factors),
-    )
+    high, wide, deep = _sizes(tile, p.factors)
     is_shared = high * deep % threads == 0 and wide * deep % threads == 0
     return (
         is_shared
-        and (high + wide) * deep * factors.bytes * tile.copies <= most
+        and (high + wide) * deep * p.factors.bytes * tile.copies + staged <= most
         and target.grid is not None
         and threads <= target.grid.block
     )
 
 
-def _cycles(tile: FragmentTile, results: int, terms: int) -> float:
+def _cycles(tile: FragmentTile, p: FragmentProduct) -> float:
     """Returns the cycles of all threads: products and the loops around them, fragments read, and elements fetched."""
-    high, wide = _sizes(tile)
+    high, wide, _ = _sizes(tile, p.factors)
     own = SHARED_CYCLES * (1 / (tile.rows * FRAGMENT.rows) + 1 / wide)
     fetched = GLOBAL_CYCLES * (1 / high + 1 / wide)
-    idle = float(max(1.0, LEAST_BLOCKS / (results / (high * wide))) ** 0.5)
-    return results * terms * (PRODUCT_CYCLES * (1 + 1 / (4 * tile.steps)) + own + fetched) * idle
+    idle = float(max(1.0, LEAST_BLOCKS / (p.results / (high * wide))) ** 0.5)
+    return p.results * p.terms * (PRODUCT_CYCLES * (1 + 1 / (4 * tile.steps)) + own + fetched) * idle

@@ -66,7 +66,7 @@ def _difference(
     """Returns the name of the first output that differs, and how."""
     model = Model(package)
     made = model.run([inputs[spec.name] for spec in model.inputs])
-    tolerance = OTHER_FLOATS if options.narrow else None
+    tolerance = OTHER_FLOATS if options.rounds else None
     for spec, a, b in zip(model.outputs, made, wanted, strict=True):
         found = difference(a, b, tolerance)
         if found is not None:

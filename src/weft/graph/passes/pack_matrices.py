@@ -32,6 +32,7 @@ from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Deferred, Value
 from weft.graph.fusion.node_facts import facts_of, is_rename
 from weft.graph.passes.narrowed_factors import NarrowedFactors
+from weft.graph.passes.tf32_factors import Tf32Factors
 from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr
@@ -39,20 +40,21 @@ from weft.support.dtypes import f32
 from weft.te import is_narrow
 
 
-def pack_matrices(graph: Graph, planner: Planner, *, narrow: bool = False) -> Graph:
+def pack_matrices(graph: Graph, planner: Planner, precision: str = "model") -> Graph:
     """Returns *graph* with its matrix products on packed right-hand sides, where these are constant or used often enough.
 
-    Where *narrow*, factors of float32 are rounded to bf16 if their products are faster then.
+    Where *precision* is "bf16" or "tf32", factors of float32 are rounded to that if their products are faster then.
     """
-    return rewrite_graph(graph, _Packing(graph, planner, narrow=narrow).rewrite)
+    return rewrite_graph(graph, _Packing(graph, planner, precision).rewrite)
 
 
 class _Packing:
     """The panels of each matrix, made once for all of its users."""
 
-    def __init__(self, graph: Graph, planner: Planner, *, narrow: bool) -> None:
+    def __init__(self, graph: Graph, planner: Planner, precision: str) -> None:
         self.planner = planner
-        self.narrow = NarrowedFactors(planner) if narrow else None
+        self.narrow = NarrowedFactors(planner) if precision == "bf16" else None
+        self.tf32 = Tf32Factors(planner) if precision == "tf32" and planner.is_grid else None
         self.panels: dict[tuple[Value, bool], Value] = {}
         self.kept: dict[Node, bool] = {}
         self.packed = {
@@ -63,6 +65,8 @@ class _Packing:
 
     def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         """Returns the product on panels that stands for *node*, or *node* on unpacked ones; None where nothing changes."""
+        if self.tf32 is not None and _has_panels(node) and (made := self._rounded(new, node, inputs, self.tf32)):
+            return [made]
         before = _before_transposition(node, inputs)
         form = self._form(node, is_transposed=before is not None)
         if form == "panels":
@@ -88,17 +92,10 @@ class _Packing:
 
     def product(self, new: Graph, node: Node, inputs: Inputs) -> Value:
         """Returns a product of *inputs* by panels, with what a Gemm adds to it."""
-        a, b, *rest = inputs
-        assert a is not None  # a product has two operands
-        assert b is not None
-        if node.op == "gemm" and node.attribute("trans_a"):
-            a = new.add("transpose", [a], perm=(1, 0))
-        alpha, beta, c = _terms(node, rest)
-        if self.narrow is not None and (made := self.narrow.product(new, node, a, b, _is_transposed(node))) is not None:
-            y = _scaled(new, made, alpha)
-            if c is None:
-                return y
-            return new.add("add", [y, _scaled(new, c, beta)], source=node.source, name=node.output.name)
+        if self.narrow is not None and (made := self._rounded(new, node, inputs, self.narrow)) is not None:
+            return made
+        a, b = _factors(new, node, inputs)
+        alpha, beta, c = _terms(node, inputs[2:])
         simple = c is not None and _is_bias(node, alpha, beta, c)
         panels = self._panels(new, b, _is_transposed(node))
         columns = _columns(node.output.shape[-1])
@@ -106,6 +103,18 @@ class _Packing:
         y = _on_panels(new, node, (a, panels, c if simple else None), name, columns)
         y = _scaled(new, y, alpha)
         return y if c is None or simple else new.add("add", [y, _scaled(new, c, beta)], source=node.source)
+
+    def _rounded(self, new: Graph, node: Node, inputs: Inputs, factors: NarrowedFactors | Tf32Factors) -> Value | None:
+        """Returns a product on rounded factors, with what a Gemm adds to it; None where float32 is faster."""
+        a, b = _factors(new, node, inputs)
+        made = factors.product(new, node, a, b, _is_transposed(node))
+        if made is None:
+            return None
+        alpha, beta, c = _terms(node, inputs[2:])
+        y = _scaled(new, made, alpha)
+        if c is None:
+            return y
+        return new.add("add", [y, _scaled(new, c, beta)], source=node.source, name=node.output.name)
 
     def _form(self, node: Node, *, is_transposed: bool) -> str:
         """Returns the form in which *node* reads its right-hand matrix; "rows" where there is no choice."""
@@ -145,6 +154,16 @@ class _Packing:
         trans = self.packed[v]
         columns = _columns(v.shape[-2 if trans else -1])
         return new.add("unpack_matrix", [self._panels(new, v, trans)], columns=columns, trans=trans)
+
+
+def _factors(new: Graph, node: Node, inputs: Inputs) -> tuple[Value, Value]:
+    """Returns the factors of a product, the left one with the terms of each row side by side."""
+    a, b = inputs[:2]
+    assert a is not None  # a product has two operands
+    assert b is not None
+    if node.op == "gemm" and node.attribute("trans_a"):
+        a = new.add("transpose", [a], perm=(1, 0))
+    return a, b
 
 
 def _on_panels(new: Graph, node: Node, operands: Inputs, name: str, columns: int | Expr) -> Value:

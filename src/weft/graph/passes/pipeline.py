@@ -76,7 +76,7 @@ def _narrow_convolutions(graph: Graph, context: GraphContext) -> Graph:
 
 
 def _pack_matrices(graph: Graph, context: GraphContext) -> Graph:
-    return pack_matrices(graph, context.planner, narrow=context.switches.narrow)
+    return pack_matrices(graph, context.planner, context.switches.precision)
 
 
 def _tabulate_bytes(graph: Graph, context: GraphContext) -> Graph:

@@ -10,6 +10,7 @@ from weft.ir import (
     ONE,
     ZERO,
     Add,
+    BitAnd,
     Cast,
     Const,
     Expr,
@@ -17,6 +18,7 @@ from weft.ir import (
     FloorMod,
     Mul,
     Node,
+    Reinterpret,
     Select,
     Var,
     free_vars,
@@ -136,7 +138,7 @@ def _product(block: Block) -> Mul | None:
 
 def _dot_product(block: Block, product: Mul, last: Expr) -> Contraction | None:
     """Returns the factors of a dot product in groups of neighbouring terms, that with the columns in groups as *right*."""
-    loads = [f.a for f in (product.a, product.b) if isinstance(f, Cast) and isinstance(f.a, Load)]
+    loads = [x for x in map(_narrow_load, (product.a, product.b)) if x is not None]
     terms = reduce_axes(block)[-1]
     if len(loads) < 2 or not isinstance(terms.extent, Const) or not all(reads_along(x, terms.var) for x in loads):
         return None
@@ -145,6 +147,13 @@ def _dot_product(block: Block, product: Mul, last: Expr) -> Contraction | None:
         if in_columns and isinstance(last, Var) and not uses_axis(left, last):
             return Contraction(left, right, group=terms)
     return None
+
+
+def _narrow_load(factor: Expr) -> Load | None:
+    """Returns what is loaded, and converted to a factor or taken as the bits of one; None for another factor."""
+    e = factor.a if isinstance(factor, Cast | Reinterpret) else factor
+    e = e.a if isinstance(factor, Reinterpret) and isinstance(e, BitAnd) else e
+    return e if isinstance(e, Load) and e is not factor else None
 
 
 def _of_expressions(block: Block, product: Mul, last: Expr) -> Contraction | None:

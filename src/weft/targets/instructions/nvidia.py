@@ -1,4 +1,4 @@
-"""Products of matrices by the threads of a warp together (tensor cores): of 16-bit floats, and of bytes.
+"""Products of matrices by the threads of a warp together (tensor cores): of floats, rounded to 16 bits or tf32, and of bytes.
 
     C[16, 8] += A[16, 16] * B[16, 8]            `mma.sync.aligned.m16n8k16`
 
@@ -16,12 +16,13 @@ the instruction takes from it.
 
     C[64, n] += A[64, 16] * B[16, n]            `wgmma.mma_async.sync.aligned.m64nNk16`
     C[64, n] += A[64, 32] * B[32, n]            `wgmma.mma_async.sync.aligned.m64nNk32`, of bytes
+    C[64, n] += A[64, 8] * B[8, n]              `wgmma.mma_async.sync.aligned.m64nNk8`, of the bits of tf32
 
 is made by a group of four warps, of 16 rows each, in whose threads sums lie alike, 8 columns after 8 columns (section 9.7.15).
 So a thread is declared to compute the same 2 x 2 sums; those of neighbouring columns, which a loop around them goes through, are
-one instruction where code is made (`codegen.cuda.warpgroups`). It reads the factors from swizzled memory by itself, of bytes only
-where the terms of each row, and of each column, lie side by side; or the left one of 16 bits from registers of the warps, where
-it lies as sums do (the memory scope `fragment`).
+one instruction where code is made (`codegen.cuda.warpgroups`). It reads the factors from swizzled memory by itself, of bytes and
+tf32 only where the terms of each row, and of each column, lie side by side; or the left one of 16 bits from registers of the
+warps, where it lies as sums do (the memory scope `fragment`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from weft.support.dtypes import DType, bf16, f16, f32, i8, i32
+from weft.support.dtypes import DType, bf16, f16, f32, i8, i32, u32
 from weft.targets.instructions.tensor_intrinsic import TensorIntrinsic
 
 
@@ -71,14 +72,22 @@ FRAGMENT: Final = Fragment()
 FRAGMENT_INSTRUCTIONS: Final = {f16: "cuda.mma_f16", bf16: "cuda.mma_bf16"}
 """The instructions by the type of their factors."""
 
-GROUP_INSTRUCTIONS: Final = {f16: "cuda.wgmma_f16", bf16: "cuda.wgmma_bf16", i8: "cuda.wgmma_i8"}
-"""Those of groups of four warps."""
+GROUP_INSTRUCTIONS: Final = {
+    f16: "cuda.wgmma_f16",
+    bf16: "cuda.wgmma_bf16",
+    i8: "cuda.wgmma_i8",
+    u32: "cuda.wgmma_tf32",
+}
+"""Those of groups of four warps; factors of tf32 are bits (`ops.dot_products.tf32_matmul`)."""
 
 REGISTER_GROUP_INSTRUCTIONS: Final = {f16: "cuda.wgmma_registers_f16", bf16: "cuda.wgmma_registers_bf16"}
 """The same, whose left factor is in registers of the warps (the memory scope `fragment`)."""
 
 PRODUCT_BYTES: Final = 32
 """The bytes of the terms of a row that a product of a group takes."""
+
+TF32_BITS: Final = (1 << 32) - (1 << 13)
+"""The bits of float32 that tf32 has: the instructions take no others."""
 
 TURNED: Final = frozenset({f16, bf16})
 """The types of factors that groups take in rows of columns, too."""
@@ -109,7 +118,7 @@ def semantics({_PARAMETERS}):
         for j in range(0, 2):
             for k in range(0, {{k}}):
                 with block("multiply", vi=spatial(2, i), vj=spatial(2, j), vk=reduce({{k}}, k)):
-                    C[vi, vj] = C[vi, vj] + {{s}}(A[vi, vk]) * {{s}}(B[vk, vj])
+                    C[vi, vj] = C[vi, vj] + {{a}} * {{b}}
 
 def implementation({_PARAMETERS}):
     call("{{name}}", C.at(0, 0), A.at(0, 0), B.at(0, 0), tc, ta, ua, tb, ub)
@@ -118,7 +127,7 @@ def implementation({_PARAMETERS}):
 
 def sums_of(dtype: DType) -> DType:
     """Returns the type of the sums of products of factors of a type."""
-    return f32 if dtype.is_float else i32
+    return i32 if dtype is i8 else f32
 
 
 def terms_of(dtype: DType) -> int:
@@ -131,7 +140,10 @@ def _declared(names: Mapping[DType, str], left: str, right: str, feature: str) -
 
 
 def _text(name: str, dtype: DType, left: str, right: str) -> str:
-    return _TEXT.format(name=name, t=dtype, s=sums_of(dtype), k=terms_of(dtype), left=left, right=right)
+    sums = sums_of(dtype)
+    factor = f"reinterpret({sums}, {{}} & u32({TF32_BITS}))" if dtype is u32 else f"{sums}({{}})"
+    a, b = factor.format("A[vi, vk]"), factor.format("B[vk, vj]")
+    return _TEXT.format(name=name, t=dtype, s=sums, k=terms_of(dtype), left=left, right=right, a=a, b=b)
 
 
 NVIDIA: Final = (

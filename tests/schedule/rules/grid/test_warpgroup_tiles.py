@@ -20,7 +20,8 @@ from weft.codegen.cuda.backend import BACKEND
 from weft.codegen.cuda.cuda_kernels import code_arch, whole_source
 from weft.codegen.cuda.nvrtc import compile_cubin
 from weft.codegen.cuda.warpgroups import form_warpgroups
-from weft.cost import ByteFragments, Candidate, FragmentTile, fragment_tile_plans
+from weft.cost import ByteFragments, Candidate, FragmentProduct, FragmentTile, RoundedFactors, fragment_tile_plans
+from weft.graph.passes import tf32_factors
 from weft.graph.passes.quantized import choose_dot_products
 from weft.loop import Program, parse_program
 from weft.lower import lower
@@ -127,13 +128,16 @@ def test_machine_code(*, transposed: bool) -> None:
 
 
 def test_the_fastest_is_taken_where_tiles_are_whole() -> None:
-    def best(m: int, n: int, k: int, arch: str = "sm_90") -> FragmentTile:
-        return min(fragment_tile_plans(m, n, 1, k, k, cuda(arch)), key=lambda c: c.cycles).decision
+    def best(m: int, n: int, k: int, arch: str = "sm_90", result_bytes: int = 4) -> FragmentTile:
+        product = FragmentProduct(m, n, 1, k, k, bf16, result_bytes)
+        return min(fragment_tile_plans(product, cuda(arch)), key=lambda c: c.cycles).decision
 
     assert replace(best(4096, 4096, 4096), copies=4, ahead=2) == FragmentTile(8, 1, 32, 4, 8, 4, 2)
     assert best(4096, 4096, 4096, "sm_80").copies == 1
     assert best(4096, 4096, 4128).copies == 1  # the terms are no whole rows of swizzled memory
     assert best(4096, 4096, 4128).warps > 0
+    assert best(4096, 4096, 4096, result_bytes=2) == FragmentTile(8, 1, 32, 4, 8, 4, 2, 2)
+    assert best(1024, 1024, 1024, result_bytes=2) == FragmentTile(4, 1, 16, 4, 8, 4, 2, 1)
     assert best(4100, 4096, 4096).warps == 0
 
 
@@ -219,6 +223,27 @@ def bytes_model(m: int, k: int, n: int, *, transposed: bool, kind: int = TensorP
     inputs = [helper.make_tensor_value_info(name, t, shape) for name, (shape, t) in shapes.items()]
     graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", TensorProto.INT32, [m, n])])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+
+
+@pytest.mark.parametrize("transposed", [False, True], ids=["rows of columns", "rows of terms"])
+def test_tf32(*, transposed: bool, driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    forms = [Candidate(RoundedFactors(rounded=True), 1.0)]
+    monkeypatch.setattr(tf32_factors, "rounded_factor_plans", lambda *_, **__: forms)
+    tiles = [Candidate(FragmentTile(), 2.0), Candidate(SMALLEST, 1.0)]
+    monkeypatch.setattr(fragment_tiles, "fragment_tile_plans", lambda *_: tiles)
+    m, k, n = 64, 96, 128
+    built = model(TensorProto.FLOAT, m, k, n, transposed=transposed)
+    made = weft.compile(built, target="cuda -arch=sm_90", precision="tf32", cache=False)
+    rng = np.random.default_rng(0)
+    x, w, b = [rng.standard_normal(s, np.float32) for s in ((m, k), (n, k) if transposed else (k, n), (n,))]
+
+    def rounded(v: np.ndarray) -> np.ndarray:
+        return (((v.view(np.uint32).astype(np.uint64) + 0x1000) & 0xFFFFE000).astype(np.uint32)).view(np.float32)
+
+    found = np.asarray(made(x, w, b))
+    expected = (rounded(x) @ (rounded(w).T if transposed else rounded(w)) + b).clip(0)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    assert f"cuFuncSetAttribute 8 {(64 + 64) * 128 * SMALLEST.copies}" in driver.calls()
 
 
 @pytest.mark.parametrize("transposed", [False, True], ids=["rows of columns", "rows of terms"])

@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.cost import FragmentTile, Planner, elements, fragment_tile_plans, size_of
+from weft.cost import FragmentProduct, FragmentTile, Planner, elements, fragment_tile_plans, size_of
 from weft.ir import Const, Var
 from weft.loop import Program
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import block_of, inputs_of, reduce_axes, spatial_axes
 from weft.schedule.rules.grid.swizzled_parts import lay_out_swizzled
-from weft.schedule.rules.grid.thread_reduction import reader_of
+from weft.schedule.rules.grid.thread_reduction import epilogue_of, reader_of
 from weft.schedule.rules.grid.tile_axes import TileAxes, own_loops, reader_loops, tile_axes
 from weft.schedule.schedule import Schedule
 from weft.support.dtypes import DType, bf16
@@ -50,9 +50,8 @@ def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner) -> bool:
 
     rows, columns, depth = [size_of(n) for n in sizes]
     batch, terms = elements(spatial_axes(block)) // (rows * columns), elements(reduce_axes(block))
-    tile = p.decide(
-        ref.name, FragmentTile, lambda m: fragment_tile_plans(rows, columns, batch, depth, terms, m, factors), is_legal
-    )
+    product = FragmentProduct(rows, columns, batch, depth, terms, factors, _result_bytes(s, ref))
+    tile = p.decide(ref.name, FragmentTile, lambda m: fragment_tile_plans(product, m), is_legal)
     if tile.warps:
         _tile(s, ref, axes, tile, factors)
     return tile.warps > 0
@@ -65,8 +64,13 @@ def _factors(s: Schedule, ref: BlockRef) -> DType | None:
     if len(types) != 1 or len(block.writes) != 1:
         return None
     (dtype,) = types
-    is_known = dtype in FRAGMENT_INSTRUCTIONS or dtype in GROUP_INSTRUCTIONS, sums_of, terms_of
+    is_known = dtype in FRAGMENT_INSTRUCTIONS or dtype in GROUP_INSTRUCTIONS
     return dtype if is_known and block.writes[0].buffer.dtype is sums_of(dtype) else None
+
+
+def _result_bytes(s: Schedule, ref: BlockRef) -> int:
+    """Returns the bytes of a result as it is stored: by the epilogue, if there is one."""
+    return block_of(s, epilogue_of(s, ref) or ref).writes[0].buffer.dtype.bytes
 
 
 def _can_tile(program: Program, ref: BlockRef, axes: TileAxes, tile: FragmentTile, factors: DType) -> bool:
