@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard src/weft/native/CMakeLists.txt src/weft/native/*/*.[ch]*)
-PYTEST_ARGS ?= -n 2
+PYTEST_ARGS ?= -n 2 --dist worksteal
 SEED ?= 1
 .PHONY: demo test test-all check lint types toolchains runtime-wheel bench bench-operators schedule-fuzz fuzz-import fuzz-load mutants replay bench-models bench-sweep bench-passes bench-tuner bench-tuned clean
 
@@ -16,12 +16,12 @@ demo: $(VENV)/.installed-bench
 TIMED = $(shell grep -rl "mark\.timed" tests --include="test_*.py")
 test:
 	$(MAKE) --jobs=2 --output-sync=target check toolchains
-	$(BIN)/python -m pytest $(PYTEST_ARGS) --dist worksteal -m "not slow and not timed"
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow and not timed"
 	$(BIN)/python -m pytest -m "timed and not slow" $(TIMED)
 
 test-all: .venv-tensorflow/.installed
 	$(MAKE) --jobs=2 --output-sync=target check toolchains
-	$(BIN)/python -m pytest $(PYTEST_ARGS) --dist worksteal -m "not timed"
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not timed"
 	$(BIN)/python -m pytest -m timed $(TIMED)
 
 check: types lint
