@@ -3,29 +3,39 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard src/weft/native/CMakeLists.txt src/weft/native/*/*.[ch]*)
-PYTEST_ARGS ?= -n 2
+PYTEST_ARGS ?= -n 2 --dist worksteal
 SEED ?= 1
-.PHONY: demo test test-all check runtime-wheel bench bench-operators schedule-fuzz fuzz-import fuzz-load mutants replay bench-models bench-sweep bench-passes bench-tuner bench-tuned clean
+.PHONY: demo test test-all check lint types toolchains runtime-wheel bench bench-operators schedule-fuzz fuzz-import fuzz-load mutants replay bench-models bench-sweep bench-passes bench-tuner bench-tuned clean
 
 demo: $(VENV)/.installed-bench
 	$(BIN)/weft demo
 
-# Tests that compare times have the machine to themselves: they come last, one by one.
-test: check
-	.ci/toolchains.sh
+# Tests that compare times have the machine to themselves: they come last, one by one. Only their files are collected for them: to
+# collect all takes half a minute. Half of the others go to each process, so that most tests of a file share what it has imported
+# and computed; who is done takes over some of the rest. What the checks and the toolchains need is fetched at once.
+TIMED = $(shell grep -rl "mark\.timed" tests --include="test_*.py")
+test:
+	$(MAKE) --jobs=2 --output-sync=target check toolchains
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow and not timed"
-	$(BIN)/python -m pytest -m "timed and not slow"
+	$(BIN)/python -m pytest -m "timed and not slow" $(TIMED)
 
-test-all: check .venv-tensorflow/.installed
-	.ci/toolchains.sh
+test-all: .venv-tensorflow/.installed
+	$(MAKE) --jobs=2 --output-sync=target check toolchains
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not timed"
-	$(BIN)/python -m pytest -m timed
+	$(BIN)/python -m pytest -m timed $(TIMED)
 
-check: $(VENV)/.installed-test
+check: types lint
+
+types: $(VENV)/.installed-test
+	$(BIN)/mypy
+
+lint: $(VENV)/.installed-test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+toolchains:
+	.ci/toolchains.sh
 
 # Random schedules of random programs, each compared with NumPy: make schedule-fuzz N=20000 SEED=0
 N ?= 20000
@@ -88,10 +98,12 @@ bench-passes: $(VENV)/.installed-bench
 	  --benchmark-columns=min,median --benchmark-sort=name $(BENCH_ARGS)
 
 # One stamp per extra. A change of the project file or of the native sources installs (and so builds) again.
-# pip compiles what it installs, but not what it only points to: where Python may not write, each import would do it anew.
+# All that is installed or pointed to is compiled on all cores, which pip does on one: where Python may not write, each import would
+# do it anew. Packages have templates that aren't Python, so errors in theirs are nothing.
 $(VENV)/.installed-%: pyproject.toml $(NATIVE) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
-	$(BIN)/python -m compileall -q src/weft
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[$*]"
+	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
+	$(BIN)/python -m compileall -q -j 0 src/weft
 	@touch $@
 
 # TensorFlow, which makes the networks of its formats' tests, in an environment of its own: it has its own version of NumPy.
