@@ -20,7 +20,7 @@ import h5py
 
 from weft.frontends.content import LOCAL_HEADER, name_of
 from weft.frontends.keras.global_heaps import heaps_end
-from weft.frontends.keras.weights import LegacyWeights, Weights, WeightTree
+from weft.frontends.keras.weights import LegacyWeights, Weights, WeightTree, attribute_of
 from weft.support.errors import ModelError
 
 CONFIG: Final = "config.json"
@@ -86,7 +86,7 @@ def _check_heaps(data: bytes | mmap, name: str) -> None:
 
 def _legacy(file: h5py.File, name: str) -> tuple[Mapping[str, Any], Weights]:
     """Returns the configuration and the weights of an HDF5 file."""
-    text, group = file.attrs.get("model_config"), file.get("model_weights")
+    text, group = attribute_of(file, "model_config"), file.get("model_weights")
     if not isinstance(text, str | bytes) or not isinstance(group, h5py.Group):
         raise ModelError(
             f"{name} is an HDF5 file without a model's configuration and weights",
