@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the peers' environments beside this file: venv-ort (ONNX Runtime, OpenVINO) and venv-torch, which models.py needs
 # too; or those that are named:
-#   ./setup.sh [ort] [torch] [tvm] [iree] [tiny] [jax]
+#   ./setup.sh [ort] [torch] [tvm] [iree] [tiny] [jax] [tensorflow]
 # PYTHON names the interpreter to make them with. What is there already is left alone.
 set -eu
 cd "$(dirname "$0")"
@@ -24,6 +24,7 @@ for engine in "$@"; do
     iree) make_venv iree 'iree-base-compiler[onnx]' iree-base-runtime ;;
     tiny) make_venv tiny tinygrad==0.14.0 onnx numpy ;;
     jax) make_venv jax jax onnx ;;
-    *) echo "setup.sh: no environment $engine; there are ort, torch, tvm, iree, tiny, jax" >&2; exit 2 ;;
+    tensorflow) make_venv tensorflow tensorflow-cpu==2.21.0 tf2onnx==1.17.0 onnx ;;
+    *) echo "setup.sh: no environment $engine; there are ort, torch, tvm, iree, tiny, jax, tensorflow" >&2; exit 2 ;;
   esac
 done

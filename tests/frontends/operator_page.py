@@ -66,8 +66,7 @@ FORMATS: Final = (
         "tflite.registry:TABLE",
         "operators",
         {
-            "VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE": "variables that calls change",
-            "SVDF": "its state is such a variable",
+            "variables that a branch or a loop writes, quantised SVDF": "write variables behind the branch or the loop",
             "DENSIFY": "sparse weights",
             "custom operators, TFLite_Detection_PostProcess and operators of TensorFlow among them": "only the converter knows "
             "what they are: convert the model without them, up to the boxes",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.frontends.coreml.messages import message
 from tests.frontends.mxnet.saved import chain, save
-from tests.frontends.tensorflow.written import field, graph, node
+from tests.frontends.tensorflow.written import field, graph, integers, node
 
 import weft
 from weft.frontends.caffe.text_format import parse_message
@@ -113,3 +113,27 @@ def test_saved_models_are_not_core_mls(known: bytes) -> None:
 def test_features_are_not_graphs(rest: tuple[tuple[int, str | bytes], ...]) -> None:
     model = message((1, 1), (2, message((1, message((1, "x"), *rest)), (10, message((1, "y"))))), (500, b""))
     assert "coreml" in type(frontend_of(model)).__module__
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        [node("by", "Const", dtype="type:int32", value=integers([5], [1])), node("y", "Roll", "x", "by", "axis")],
+        [
+            node("by", "Const", dtype="type:int32", value=integers([1, 2], [1, 2])),
+            node("y", "MirrorPad", "x", "by", mode="SYMMETRIC"),
+        ],
+    ],
+)
+def test_a_large_dimension_is_moved_without_a_table_of_it(moved: list[bytes]) -> None:
+    axis = node("axis", "Const", dtype="type:int32", value=integers([0], [1]))
+    model = graph(node("x", "Placeholder", dtype="type:float", shape=(1 << 30,)), axis, *moved)
+    assert peak_of(lambda: to_graph(model)) < 1 << 22
+
+
+def test_crops_have_a_size() -> None:
+    given = [node(n, "Placeholder", dtype="type:float", shape=s) for n, s in (("x", (1, 4, 4, 1)), ("boxes", (1, 4)))]
+    sizes = node("size", "Const", dtype="type:int32", value=integers([1 << 30, 4], [2]))
+    images = node("images", "Const", dtype="type:int32", value=integers([0], [1]))
+    with pytest.raises(weft.ModelError, match="crops of"):
+        to_graph(graph(*given, images, sizes, node("y", "CropAndResize", "x", "boxes", "images", "size")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from copy import deepcopy
 from typing import Any, Final
 
 VALUES: Final[tuple[Any, ...]] = (
@@ -56,7 +57,7 @@ def change(rng: random.Random, value: Any) -> None:
     elif kind < 0.6:
         where[key] = json.loads(json.dumps(_other(rng, found)))
     else:
-        where[key] = rng.choice(VALUES)
+        where[key] = deepcopy(rng.choice(VALUES))
 
 
 def _other(rng: random.Random, found: list[tuple[Any, Any]]) -> Any:

@@ -129,3 +129,10 @@ def test_a_symbolic_size_beside_the_batch_can_be_given() -> None:
     model = weft.compile(archive(config, weights))
     x = np.random.default_rng(0).normal(size=(2, 5, 4)).astype(np.float32)
     np.testing.assert_allclose(model(x), np.maximum(x + 1, 0).mean(axis=1), rtol=1e-5, atol=1e-6)
+
+
+def test_a_heap_on_which_hdf5_never_ends_is_refused() -> None:
+    whole = bytearray((FOLDER / "sequences.h5").read_bytes())
+    heap = whole.index(b"GCOL\x01")
+    whole[heap + 16 : heap + 32] = bytes(16)
+    assert "is damaged: a heap of its HDF5 file has free space of no bytes" in said(bytes(whole))

@@ -50,6 +50,10 @@ def tensor(values: Sequence[float], sizes: Sequence[int]) -> bytes:
     return field(1, 1) + field(2, shape(sizes)) + field(4, struct.pack(f"<{len(values)}f", *values))
 
 
+def integers(values: Sequence[int], sizes: Sequence[int]) -> bytes:
+    return field(1, TYPES["int32"]) + field(2, shape(sizes)) + field(4, struct.pack(f"<{len(values)}i", *values))
+
+
 def node(name: str, op: str, *inputs: str, **attributes: Any) -> bytes:
     made = field(1, name) + field(2, op) + b"".join(field(3, i) for i in inputs)
     return made + b"".join(field(5, field(1, k) + field(2, attribute(v))) for k, v in attributes.items())

@@ -33,11 +33,13 @@ def renumbered(model: bytes, kind: str, number: int) -> bytes:
 
 
 def test_all_unsupported_operators_are_told_at_once() -> None:
-    model = renumbered(renumbered(QUANTISED, "CONV_2D", BUILTINS.index("SVDF")), "SOFTMAX", BUILTINS.index("CUSTOM"))
+    model = renumbered(
+        renumbered(QUANTISED, "CONV_2D", BUILTINS.index("LSH_PROJECTION")), "SOFTMAX", BUILTINS.index("CUSTOM")
+    )
     lines = said(model).splitlines()
     assert lines[0] == "the model uses 2 operators that Weft does not have:"
     assert lines[1].startswith("  CUSTOM , 1 node: StatefulPartitionedCall")
-    assert lines[2].startswith("  SVDF, 5 nodes: functional_")
+    assert lines[2].startswith("  LSH_PROJECTION, 5 nodes: functional_")
     assert lines[3] == "  hint: convert the model without these operators"
 
 

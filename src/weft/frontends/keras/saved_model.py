@@ -12,13 +12,15 @@ import os
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, Final
 
 import h5py
 
 from weft.frontends.content import LOCAL_HEADER, name_of
-from weft.frontends.keras.weights import LegacyWeights, Weights, WeightTree
+from weft.frontends.keras.global_heaps import heaps_end
+from weft.frontends.keras.weights import LegacyWeights, Weights, WeightTree, attribute_of
 from weft.support.errors import ModelError
 
 CONFIG: Final = "config.json"
@@ -48,6 +50,7 @@ def saved_model(model: str | os.PathLike[str] | bytes) -> Iterator[tuple[Mapping
                 with h5py.File(file, "r") as weights:
                     yield config, WeightTree(weights)
             else:
+                _check_heaps(model if isinstance(model, bytes) else mmap(source.fileno(), 0, access=ACCESS_READ), name)
                 with h5py.File(source, "r") as file:
                     yield _legacy(file, name)
         except zipfile.BadZipFile as error:
@@ -71,12 +74,19 @@ def _archive(source: Any, name: str) -> tuple[Mapping[str, Any], io.BytesIO]:
         if any(members[wanted].file_size > LARGEST_RATIO * size for wanted in (CONFIG, WEIGHTS)):
             raise ModelError(f"{name} is an archive of {size} bytes with members far larger than that", hint=AGAIN)
         _check_length(members[CONFIG].file_size, name)
-        return _parsed(archive.read(CONFIG), name), io.BytesIO(archive.read(WEIGHTS))
+        weights = archive.read(WEIGHTS)
+        _check_heaps(weights, name)
+        return _parsed(archive.read(CONFIG), name), io.BytesIO(weights)
+
+
+def _check_heaps(data: bytes | mmap, name: str) -> None:
+    if not heaps_end(data):
+        raise ModelError(f"{name} is damaged: a heap of its HDF5 file has free space of no bytes", hint=AGAIN)
 
 
 def _legacy(file: h5py.File, name: str) -> tuple[Mapping[str, Any], Weights]:
     """Returns the configuration and the weights of an HDF5 file."""
-    text, group = file.attrs.get("model_config"), file.get("model_weights")
+    text, group = attribute_of(file, "model_config"), file.get("model_weights")
     if not isinstance(text, str | bytes) or not isinstance(group, h5py.Group):
         raise ModelError(
             f"{name} is an HDF5 file without a model's configuration and weights",

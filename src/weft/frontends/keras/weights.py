@@ -56,7 +56,7 @@ class WeightTree:
         """Returns the groups by the layers' names, or where the file has no names by those that Keras makes of their classes."""
         held = self._child("layers")
         groups = {} if held is None else {n: g for n, g in held.items() if isinstance(g, h5py.Group)}
-        named = {g["vars"].attrs.get("name"): g for g in groups.values() if "vars" in g}
+        named = {attribute_of(g["vars"], "name"): g for g in groups.values() if "vars" in g}
         used: dict[str, int] = {}
         made: list[Weights] = []
         for class_name, name in layers:
@@ -122,7 +122,8 @@ class _LegacyModel:
         made: list[Weights] = []
         for _, name in layers:
             held = self.group.get(name)
-            names = list(held.attrs.get("weight_names", [])) if isinstance(held, h5py.Group) else []
+            found = attribute_of(held, "weight_names") if isinstance(held, h5py.Group) else None
+            names = [] if found is None else list(found)
             made.append(LegacyWeights(held, [n.decode() if isinstance(n, bytes) else str(n) for n in names]))
         return made
 
@@ -132,15 +133,28 @@ def array_of(dataset: Any, name: str) -> Array:
     if not isinstance(dataset, h5py.Dataset):
         raise ModelError(f"the file has no array {name!r}", hint="save the model again")
     try:
-        from_numpy(dataset.dtype)
+        dtype = dataset.dtype
+        from_numpy(dtype)
     except KeyError as error:
         raise ModelError(
-            f"the array {name!r} is of type {dataset.dtype}, which is not supported", hint="save the model in float32"
+            f"the array {name!r} is of type {dtype}, which is not supported", hint="save the model in float32"
         ) from error
+    except (ValueError, TypeError) as error:
+        raise ModelError(f"the array {name!r} is of a damaged type: {error}", hint="save the model again") from error
     if dataset.external or dataset.is_virtual or dataset.id.get_storage_size() < dataset.nbytes:
         raise ModelError(f"the array {name!r} is not stored in whole in the file", hint="save the model again")
     array: Array = dataset[()]
     return array
+
+
+def attribute_of(held: h5py.Group, name: str) -> Any:
+    """Returns an attribute, None where it is absent; raises `ModelError` for one of a type that NumPy has no like of."""
+    try:
+        return held.attrs.get(name)
+    except (ValueError, TypeError) as error:
+        raise ModelError(
+            f"the attribute {name!r} of {held.name} is damaged: {error}", hint="save the model again"
+        ) from error
 
 
 def snake_case(name: str) -> str:

@@ -15,6 +15,7 @@ from weft.frontends.tensorflow_operators.call import Call, Held, Library, Result
 from weft.frontends.tensorflow_operators.registry import TABLE
 from weft.frontends.tflite.lite_model import Encoding, LiteOperator, LiteTensor
 from weft.frontends.tflite.schema import ACTIVATIONS
+from weft.frontends.tflite.variable_states import Variables
 from weft.graph import Value
 from weft.graph.builder import CompileTimeConstant, Operand, PartialEvaluator
 from weft.graph.composites.quantized import quantization
@@ -22,7 +23,7 @@ from weft.support.dtypes import DType, f32, from_numpy
 
 
 class LiteCall(Call):
-    """A call of an operator; *given* describes its inputs, None for absent ones, and *made* its outputs."""
+    """A call of an operator; *given* describes its inputs, *made* its outputs, *variables* the model's."""
 
     def __init__(
         self,
@@ -34,9 +35,10 @@ class LiteCall(Call):
         made: Sequence[LiteTensor],
         images: dict[Value, Operand],
         library: Library,
+        variables: Variables,
     ) -> None:
         super().__init__(evaluator, source, operator.kind, inputs, operator.options, images, library)
-        self.given, self.made = given, made
+        self.given, self.made, self.variables = given, made, variables
 
     def has(self, i: int) -> bool:
         """Tells whether input *i* is there."""

@@ -15,6 +15,7 @@ from weft.frontends.tflite import ops
 from weft.frontends.tflite.call import LiteCall, constant_of
 from weft.frontends.tflite.lite_model import DOWNLOAD, LiteModel, LiteOperator, LiteTensor, Subgraph, read_model
 from weft.frontends.tflite.registry import TABLE
+from weft.frontends.tflite.variable_states import Variables
 from weft.frontends.unsupported import unsupported_operators
 from weft.graph import Graph, Value
 from weft.graph.builder import CompileTimeConstant, Operand, PartialEvaluator
@@ -65,6 +66,7 @@ class _Importer:
         self.graph = Graph("main")
         self.graph.metadata = ModelMetadata(producer_name="tflite", description=model.description)
         self.evaluator = PartialEvaluator(self.graph)
+        self.variables = Variables(self.evaluator)
         self.images: dict[Value, Operand] = {}
         self.constants: dict[int, CompileTimeConstant] = {}
         self.left = MOST_CALLS
@@ -95,7 +97,7 @@ class _Importer:
             name = names[k] if names[k] not in taken else f"{names[k]}_{n}"
             taken.add(name)
             self.graph.output(self.evaluator.value(x, f"output {name}"), name)
-        return self.graph
+        return self.variables.declared(self.graph)
 
     def call(self, name: object, inputs: Sequence[Held], evaluator: PartialEvaluator | None = None) -> list[Held]:
         """Imports subgraph *name*."""
@@ -149,7 +151,7 @@ class _Importer:
         inputs = [None if k < 0 else self._held(g, k, scope, f"an input of {source}") for k in operator.inputs]
         given = [None if k < 0 else g.tensors[k] for k in operator.inputs]
         made = [g.tensors[k] for k in operator.outputs]
-        c = LiteCall(self.evaluator, source, operator, inputs, given, made, self.images, self)
+        c = LiteCall(self.evaluator, source, operator, inputs, given, made, self.images, self, self.variables)
         graph = self.evaluator.graph
         before = len(graph.nodes)
         graph.is_extended |= TABLE.is_foreign(operator.kind)

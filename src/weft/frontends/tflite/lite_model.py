@@ -231,6 +231,8 @@ _NAMED: Final[dict[str, Sequence[str]]] = {"padding": PADDINGS, "mirror": MIRROR
 def _option(table: Table | None, slot: int, kind: str, default: int) -> Any:
     if kind == "list":
         return [] if table is None else [int(n) for n in table.numbers(slot, "i32")]
+    if kind == "text":
+        return "" if table is None else table.text(slot)
     width = "i8" if kind in _NAMED or kind == "type" else kind
     number = default if table is None else table.number(slot, width, default)
     if kind == "type":

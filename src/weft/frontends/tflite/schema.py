@@ -2,7 +2,8 @@
 
 Options are rows of `name kind` in the order of the table's fields, with a default behind `=` where it is not 0; `-` stands for a
 field that is not read. Names are those that TensorFlow has for the attribute, where it has one; the kind `type` is an element
-type, `padding` one of SAME and VALID, and `list` a vector of integers.
+type, `padding` one of SAME and VALID, and `list` a vector of integers,
+`text` a text.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ OPTIONS: Final = {
     "ARG_MIN": "output_type type",
     "AVERAGE_POOL_2D": "padding padding, stride_w i32, stride_h i32, filter_w i32, filter_h i32, fused u8",
     "BATCH_MATMUL": "adj_x bool, adj_y bool",
+    "CALL_ONCE": "init i32",
     "CONCATENATION": "axis i32, fused u8",
     "CONV_2D": "padding padding, stride_w i32, stride_h i32, fused u8, dilation_w i32=1, dilation_h i32=1",
     "CONV_3D": (
@@ -116,11 +118,13 @@ OPTIONS: Final = {
     ),
     "SUB": "fused u8",
     "SUM": "keep_dims bool",
+    "SVDF": "rank i32, fused u8",
     "TRANSPOSE_CONV": "padding padding, stride_w i32, stride_h i32, fused u8",
     "UNIDIRECTIONAL_SEQUENCE_LSTM": "function u8, cell_clip f32, proj_clip f32, time_major bool",
     "BIDIRECTIONAL_SEQUENCE_LSTM": "function u8, cell_clip f32, proj_clip f32, merge_outputs bool, time_major bool=1",
     "UNIDIRECTIONAL_SEQUENCE_RNN": "time_major bool, function u8",
     "UNIQUE": "out_idx type=2",
     "UNPACK": "num i32, axis i32",
+    "VAR_HANDLE": "container text, shared_name text",
     "WHILE": "cond i32, body i32",
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from weft.frontends.coreml.call import AGAIN, Call
@@ -157,11 +159,17 @@ def fill(c: Call) -> Operand:
     return c.add("expand", c.reshape(value, ()), shape=tuple(c.sizes("shape")))
 
 
+_MOST_NUMBERS: Final = 1 << 24
+
+
 @translates("range_1d")
 def range_1d(c: Call) -> Operand:
     """Numbers from a start to before an end."""
     dtype = c.operand("start").dtype
-    made = np.arange(c.number("start"), c.number("end"), c.number("step", 1.0))
+    start, end, step = c.number("start"), c.number("end"), c.number("step", 1.0)
+    if not step or not -_MOST_NUMBERS < (end - start) / step <= _MOST_NUMBERS:
+        c.fail(f"its range goes from {start} to {end} by {step}", AGAIN)
+    made = np.arange(start, end, step)
     return c.kept_constant(made.astype(dtype.numpy))
 
 

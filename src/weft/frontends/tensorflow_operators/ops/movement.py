@@ -9,7 +9,7 @@ import numpy as np
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results
 from weft.frontends.tensorflow_operators.images import is_channels_last, static_size
 from weft.frontends.tensorflow_operators.registry import translates
-from weft.graph.builder import CompileTimeConstant, Operand
+from weft.graph.builder import Operand
 from weft.graph.composites import run_time_shapes
 from weft.graph.composites.pixel_shuffle import depth_to_space, space_to_depth
 from weft.graph.composites.sequences import element, stack
@@ -173,8 +173,9 @@ def mirror_pad(c: Call) -> Operand:
             size = static_size(c, x.shape[d], f"dimension {d}, which it pads,")
             if max(before, behind) > size:
                 c.fail(f"it pads dimension {d} of {x!r} by {max(before, behind)}", "pad by no more than its size")
-            order = [*reversed(range(before)), *range(size), *reversed(range(size - behind, size))]
-            x = c.add("gather", x, c.vector(order), axis=d)
+            first, last = [(0, before)] if before else [], [(size - behind, size)] if behind else []
+            parts = [[_reversed(c, _between(c, x, d, *span), d) for span in spans] for spans in (first, last)]
+            x = c.add("concat", *parts[0], x, *parts[1], axis=d)
     return x
 
 
@@ -209,9 +210,12 @@ def reverse(c: Call) -> Operand:
     """The elements along some dimensions in reverse order."""
     x = c.tensor(0)
     axes = c.axes_at(1, x.rank)
+    return _reversed(c, x, *axes) if axes else x
+
+
+def _reversed(c: Call, x: Operand, *axes: int) -> Operand:
     count = len(axes)
-    far = (-(2**62),) * count
-    return c.add("slice", x, starts=(-1,) * count, ends=far, axes=tuple(axes), steps=(-1,) * count) if axes else x
+    return c.add("slice", x, starts=(-1,) * count, ends=(-(2**62),) * count, axes=axes, steps=(-1,) * count)
 
 
 @translates("ReverseSequence")
@@ -229,8 +233,13 @@ def roll(c: Call) -> Operand:
     for shift, axis in zip(c.ints_at(1, "the shifts"), c.ints_at(2, "the axes"), strict=True):
         d = c.axis_of(axis, x.rank)
         size = static_size(c, x.shape[d], f"dimension {d}, which it moves,")
-        x = c.add("gather", x, CompileTimeConstant((np.arange(size) - shift) % max(size, 1)), axis=d)
+        if cut := -shift % max(size, 1):
+            x = c.add("concat", _between(c, x, d, cut, size), _between(c, x, d, 0, cut), axis=d)
     return x
+
+
+def _between(c: Call, x: Operand, axis: int, start: int, end: int) -> Operand:
+    return c.add("slice", x, starts=(start,), ends=(end,), axes=(axis,), steps=(1,))
 
 
 @translates("DepthToSpace", "SpaceToDepth")

@@ -16,6 +16,9 @@ from weft.graph.composites.sampling import Filter
 from weft.ir import ExprLike
 from weft.support.dtypes import f32
 
+LARGEST: Final = 1 << 24
+"""Pixels along a dimension of a resized image; there are tables of as many rows."""
+
 
 def _coordinates(c: Call) -> str:
     if c.flag("half_pixel_centers"):
@@ -52,7 +55,7 @@ def nearest(c: Call) -> Operand:
 def bicubic(c: Call) -> Operand:
     """Cubic interpolation (Keys, 1981): with his coefficient for half pixels, and -3/4 otherwise."""
     x, sizes = c.first(c.pointwise(lambda v: c.cast(v, f32), c.tensor(0, 4))), c.ints_at(1, "the size of the images")
-    if len(sizes) != 2 or min(sizes) < 1:
+    if len(sizes) != 2 or not all(1 <= n <= LARGEST for n in sizes):
         c.fail(f"it resizes images to {sizes}", SAVE_AGAIN)
     for d, size in enumerate(sizes, 2):
         old = static_size(c, x.shape[d], f"dimension {d}, which it resizes,")
@@ -88,7 +91,7 @@ def _cubic(old: int, new: int, coordinates: str) -> tuple[Array, Array]:
 def crop_and_resize(c: Call) -> Operand:
     """Boxes (y0, x0, y1, x1) of images, as fractions of them, each resized to one size."""
     method, sizes = c.text("method", "bilinear"), c.ints_at(3, "the size of the crops")
-    if method != "bilinear" or len(sizes) != 2 or min(sizes) < 1:
+    if method != "bilinear" or len(sizes) != 2 or not all(1 <= n <= LARGEST for n in sizes):
         c.fail(f"crops of {sizes} by {method} are not supported", "use bilinear")
     x, boxes, images = c.first(c.cast(c.tensor(0, 4), f32)), c.tensor(1, 2), c.tensor(2, 1)
     own = c.add("gather", x, images, axis=0)
