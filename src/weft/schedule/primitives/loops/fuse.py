@@ -38,7 +38,7 @@ def fuse(fn: Function, loops: Sequence[LoopRef]) -> tuple[Change, LoopRef]:
     bounds = bounds_on(path[:-1], fn).bind(var, ZERO, total - ONE)
     body = rebind(nest[-1].body, _positions(nest, var), bounds)
     fused = for_(var, total, body)
-    return Change(fn.with_body(replace(path, fused)), tuple([(f.var, var) for f in nest])), LoopRef(var)
+    return Change(fn.with_body(replace(path, fused)), tuple([(f.var, var) for f in nest]), in_order=True), LoopRef(var)
 
 
 def _check(nest: Sequence[For]) -> None:
