@@ -8,8 +8,7 @@ from math import inf
 
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
-from weft.cost.rules.grid_time import LAUNCH_CYCLES, BlockWork, blocks_at_once, grid_cycles
-from weft.cost.rules.row_threads import FULL_DEVICE
+from weft.cost.rules.grid_time import LAUNCH_CYCLES, BlockWork, blocks_at_once, grid_cycles, traffic_cycles
 from weft.cost.rules.shared_tile import BANKS
 from weft.targets import Grid, Target
 from weft.targets.instructions import (
@@ -63,8 +62,8 @@ TENSOR_PRODUCTS = 2048.0
 KERNELS_APART = 9
 """The kernels of an attention that is not one."""
 
-SCORE_ACCESSES, WORD_CYCLES = 8, 1 / 512
-"""How often these kernels read and write each score, and what a word takes that the device's threads move together."""
+SCORE_ACCESSES, PRODUCTS_APART = 8, 1.5
+"""How often these kernels read and write each score, and the cycles of a multiply-add of their products."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,7 @@ def attention_tile_plans(sizes: AttentionSizes, target: Target) -> Iterator[Cand
 
     The cycles are those until the last thread is done.
     """
-    yield Candidate(WHOLE_SOFTMAX, _cycles_apart(sizes))
+    yield Candidate(WHOLE_SOFTMAX, _cycles_apart(sizes, target))
     grid = target.grid or Grid()
     exponential = EXPONENTIAL_CYCLES["exp2_flushed" not in target.isa.native]
     room, most = [_bytes_of(target, name) for name in ("shared", "dynamic")]
@@ -277,8 +276,8 @@ def join_attention_plans(sizes: AttentionSizes, target: Target) -> list[Candidat
     return by_cost([Candidate(JoinAttention(join=False), apart.cycles), Candidate(JoinAttention(join=True), joined)])
 
 
-def _cycles_apart(a: AttentionSizes) -> float:
+def _cycles_apart(a: AttentionSizes, target: Target) -> float:
     """Returns the cycles of an attention in several kernels, which write and read the scores."""
-    scores = float(a.rows * a.keys * a.batch)
-    products = 2 * scores * (a.depth + a.columns) / FULL_DEVICE
-    return KERNELS_APART * LAUNCH_CYCLES + products + scores * SCORE_ACCESSES * WORD_CYCLES
+    grid, scores = target.grid or Grid(), float(a.rows * a.keys * a.batch)
+    products = PRODUCTS_APART * scores * (a.depth + a.columns) / (grid.lanes * grid.multiprocessors)
+    return KERNELS_APART * LAUNCH_CYCLES + products + traffic_cycles(scores * SCORE_ACCESSES * WORD_BYTES, target)

@@ -21,6 +21,7 @@ from itertools import product
 
 from weft.ir import ONE, ZERO, Bounds, prove
 from weft.loop import (
+    ASYNC_WAIT,
     BARRIER,
     WARP_BARRIER,
     Alloc,
@@ -128,6 +129,8 @@ class _Plan:
         """Returns the dependences through one buffer."""
         made: list[Dependence] = []
         for a, b in product(found, found):
+            if a.writes and _is_wait(b):
+                continue  # what fills the buffer is copied by each thread, which waits for its own copies
             around = meet(a.spot, b.spot)
             in_turn = a.spot.number < b.spot.number and not _excludes(around, a.spot, b.spot)
             carriers = [p for p in around.outwards() if _is_serial(p.stmt) and not _is_own(a, p)]
@@ -235,6 +238,10 @@ def _refuse(d: Dependence) -> None:
         f"{b.name} is in {b.scope} memory, which each thread has for itself, but one thread uses what another wrote there",
         hint='put it into "shared" memory, or bind the loops of all that use it to the same threads',
     )
+
+
+def _is_wait(x: ThreadAccess) -> bool:
+    return isinstance(x.spot.stmt, Call) and x.spot.stmt.callee == ASYNC_WAIT
 
 
 def _axes_of_warp(axes: dict[str, int], warp: int) -> set[str] | None:

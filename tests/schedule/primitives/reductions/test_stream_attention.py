@@ -8,19 +8,25 @@ from tests.schedule.programs import matmul
 
 from weft.ir import Var
 from weft.loop import Alloc, Program, statements
+from weft.lower import lower
 from weft.schedule import Schedule
 from weft.schedule.rules.grid.streamed_attention import inline_all
-from weft.support.dtypes import f16
+from weft.support.dtypes import DType, f16
 from weft.support.errors import ScheduleError
 from weft.targets.cuda_machines import cuda
 from weft.targets.grid_machines import OPENCL, WITHOUT_SHUFFLES
 from weft.targets.instructions import FRAGMENT
 
+OF_GROUPS = (FRAGMENT.groups, FRAGMENT.quads, FRAGMENT.halves, 16, 4, 2)
+"""A group of four warps, 64 keys at a time."""
 
-def streamed(program: Program, y: int = 2, x: int = 4, rows: int = 2, keys: int = 2, warps: int = 0) -> Program:
+
+def streamed(
+    program: Program, y: int = 2, x: int = 4, rows: int = 2, keys: int = 2, warps: int = 0, copies: int = 0
+) -> Program:
     s = Schedule(program)
     inline_all(s)
-    s.stream_attention(s.block("s"), y, x, rows, keys, warps)
+    s.stream_attention(s.block("s"), y, x, rows, keys, warps, copies)
     return s.program
 
 
@@ -65,6 +71,41 @@ def test_fragments(warps: int, keys: int, mask: str) -> None:
     made = streamed(program, FRAGMENT.groups, FRAGMENT.quads, FRAGMENT.halves, keys, warps)
     assert "cuda.mma_f16" in str(made)
     check_attention(a, made, cuda("sm_90"), dtype=f16, mask=mask)
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_memory_that_a_launch_asks_for(copies: int) -> None:
+    """With several copies of keys and values, the next are on their way."""
+    a = Shape(rows=10, depth=16, columns=12)
+    made = streamed(attention(a, mask="bias"), copies=copies)
+    check_attention(a, made, cuda("sm_90"), mask="bias")
+    flat = str(lower(made, cuda("sm_90")))
+    assert 'alloc("dynamic"' in flat
+    assert ("weft.copy.async" in flat) == (copies > 1)
+
+
+@pytest.mark.parametrize(
+    ("mask", "rows", "keys", "dtype"),
+    [
+        pytest.param("bias", 20, 70, f16, marks=pytest.mark.slow),
+        pytest.param("causal", 70, 200, f16, marks=pytest.mark.slow),
+        pytest.param("", 64, 130, f16, marks=pytest.mark.slow),
+    ],
+)
+def test_groups_of_warps(mask: str, rows: int, keys: int, dtype: DType) -> None:
+    """Queries and weights are in registers of the warps; a block waits as one once for each block of keys."""
+    a = Shape(heads=1, rows=rows, keys=keys, depth=64, columns=64)
+    made = streamed(attention(a, dtype=dtype, mask=mask), *OF_GROUPS)
+    assert "cuda.wgmma_registers_f16" in str(made)
+    told = check_attention(a, made, cuda("sm_90"), dtype=dtype, mask=mask)
+    assert told.barriers == -(-rows // 64) * -(-keys // 64)
+
+
+def test_groups_take_whole_pieces() -> None:
+    """Of 16 bytes of neighbouring elements."""
+    for a in (Shape(depth=64, columns=40), Shape(depth=48, columns=64)):
+        with pytest.raises(ScheduleError, match="no matrices that groups of warps multiply"):
+            streamed(attention(a, dtype=f16), *OF_GROUPS)
 
 
 def test_fragments_are_whole_and_of_halves() -> None:
