@@ -64,7 +64,7 @@ def rounds(space: SearchSpace, explorer: Explorer, batches: list[int]) -> list[I
 
 
 @pytest.mark.parametrize("name", sorted(EXPLORERS))
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(sizes=SIZES, batches=st.lists(st.integers(1, 20), min_size=1, max_size=4), seed=st.integers(0, 100))
 def test_points_are_valid_new_and_the_same_for_a_seed(
     name: str, sizes: tuple[int, ...], batches: list[int], seed: int
