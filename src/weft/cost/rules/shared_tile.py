@@ -27,8 +27,11 @@ RUN = 4
 SHARING = ((1, 2), (1, 4), (1, 8), (2, 1), (4, 1), (8, 1), (16, 1), (2, 4), (4, 4), (8, 4), (8, 2))
 """Parts of the terms, whose sums another kernel adds, and groups of a block's threads that share the steps of a fetch."""
 
-COPIES = (2, 3)
-"""Copies of the parts that are tried where the target copies while threads go on."""
+COPIES = (3,)
+"""Copies of the parts that are tried where the target copies while threads go on: with two, a step has a second barrier."""
+
+UNMEASURED = 1.25
+"""What tiles that fetch ahead are taken for, beside their estimate: no GPU has timed them, as it has those that do not."""
 
 BUSY_THREADS = 1024
 """Threads of a multiprocessor beyond which no terms are shared: there are enough to hide what one waits for."""
@@ -265,10 +268,10 @@ def _sharing(tile: SharedTile, product: TiledProduct, grid: Grid) -> Iterator[Sh
 
 
 def _ahead(tile: SharedTile, product: TiledProduct, target: Target) -> Iterator[SharedTile]:
-    """Yields a tile, and its variants that fetch ahead: of whole rows, by threads that copy the same steps."""
+    """Yields a tile, and its variants that fetch ahead: of whole rows, by threads with many results that copy the same steps."""
     yield tile
     is_window = any(d.is_window for dimensions, _ in product.parts for d in dimensions)
-    if not target.has(ASYNC_COPIES) or product.rows % tile.high or tile.groups > 1 or is_window:
+    if not target.has(ASYNC_COPIES) or product.rows % tile.high or max(tile.groups, RUN // tile.run) > 1 or is_window:
         return
     steps = product.depth / (tile.parts * tile.depth)
     yield from [replace(tile, copies=copies) for copies in COPIES if steps.is_integer() and steps > copies]
@@ -296,7 +299,7 @@ def _cycles(tile: SharedTile, product: TiledProduct, target: Target, grid: Grid)
     size = max([size for _, size in product.parts])
     cycles = grid_cycles(blocks, _block_work(tile, product, grid), grid)
     least = (product.rows + product.columns) * product.terms * product.batch * size
-    cycles = greatest(cycles, traffic_cycles(least, target))
+    cycles = greatest(cycles, traffic_cycles(least, target)) * (UNMEASURED if tile.copies > 1 else 1.0)
     if tile.parts > 1:
         cycles += LAUNCH_CYCLES + traffic_cycles(results * (tile.parts + 1) * (WORD // 8), target)
     return cycles

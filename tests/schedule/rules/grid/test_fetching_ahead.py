@@ -33,11 +33,11 @@ CASES: dict[str, Callable[[], Case]] = {
 
 
 def ahead(made: Case, copies: int) -> Schedule:
-    """Schedules a product in tiles of so many copies, where that is legal."""
+    """Schedules a product in tiles of so many copies, offered or not."""
     wanted = SharedTile(4, 8, 4, 4, 8, unroll=True, lanes=4, run=4, copies=copies)
 
     def choose(candidates: Sequence[Candidate[Any]]) -> Candidate[Any]:
-        return next((c for c in candidates if c.decision == wanted), cheapest(candidates))
+        return Candidate(wanted, 0.0) if isinstance(candidates[0].decision, SharedTile) else cheapest(candidates)
 
     return schedule_program(made.program, SM_80, choose)
 
