@@ -6,7 +6,7 @@
     .venv/bin/python benchmarks/gpu/plans.py gemm1024_bf16 --dry                    compiles them only
 
 A plan is told by the fields of `FragmentTile` for products, of `RowThreads` for rows, in order. Plans are compiled in processes.
-With `--hints` each is also timed with what it reads once in the first level of cache, or kept out of that alone.
+With `--hints` each is also timed with what it reads once loaded as all else, and loaded so that no cache keeps it.
 """
 
 from __future__ import annotations
@@ -41,22 +41,9 @@ RULES: dict[type, tuple[Any, str]] = {
     FragmentTile: (fragment_tiles, "fragment_tile_plans"),
     RowThreads: (row_blocks, "row_thread_plans"),
 }
-ONCE = """static __device__ inline float4 weft_once(const float4 *p) {
-  float4 v;
-  asm volatile("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];"
-    : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(p));
-  return v;
-}
-static __device__ inline uint4 weft_once(const uint4 *p) {
-  uint4 v;
-  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-    : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
-  return v;
-}
-"""
 HINTS = {
-    "plain": [(r"__ldcs\(\((const \w+4 \*)\)", r"*((\1)")],
-    "no_allocate": [(r"__ldcs\(", r"weft_once("), (r"\A", ONCE)],
+    "plain": [(r"weft_once\(\((const \w+4 \*)\)", r"*((\1)")],
+    "streamed": [(r"L1::no_allocate", "cs")],
 }
 """Other loads in the place of those of what a kernel reads once."""
 

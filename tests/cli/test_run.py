@@ -96,7 +96,7 @@ def test_json_has_no_bare_nan(cli: Cli) -> None:
             ["--random", "--target", "gpu"],
             f"there is no target 'gpu'\n  hint: {TARGETS}",
         ),
-        (["--random", "--precision", "fp16"], 'precision is \'fp16\'\n  hint: use "model", "strict" or "bf16"'),
+        (["--random", "--precision", "fp16"], 'precision is \'fp16\'\n  hint: use "model", "strict", "bf16" or "tf32"'),
         (
             ["--random", "--shape", "bach=2"],
             "shapes has 'bach', which is no symbolic dimension of the model\n  hint: inputs: x; symbolic dimensions: batch",

@@ -25,7 +25,7 @@ COMPILING: list[tuple[dict[str, Any], str]] = [
     ),
     ({"opt_level": 2.0}, "opt_level is 2.0\n  hint: use 0, 1, 2 or 3"),
     ({"opt_level": True}, "opt_level is True\n  hint: use 0, 1, 2 or 3"),
-    ({"precision": ["strict"]}, 'precision is [\'strict\']\n  hint: use "model", "strict" or "bf16"'),
+    ({"precision": ["strict"]}, 'precision is [\'strict\']\n  hint: use "model", "strict", "bf16" or "tf32"'),
     ({"verify": "no"}, "verify is 'no'\n  hint: use True or False"),
     ({"cache": None}, "cache is None\n  hint: use True or False"),
     ({"shapes": 7}, f"shapes is a int, which has no names\n  hint: {SHAPES}"),

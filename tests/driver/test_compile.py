@@ -202,7 +202,7 @@ def test_options_are_checked() -> None:
     for arguments, message in [
         ({"opt_level": 4}, "opt_level is 4\n  hint: use 0, 1, 2 or 3"),
         ({"opt_level": "3"}, "opt_level is '3'\n  hint: use 0, 1, 2 or 3"),
-        ({"precision": "fp16"}, 'precision is \'fp16\'\n  hint: use "model", "strict" or "bf16"'),
+        ({"precision": "fp16"}, 'precision is \'fp16\'\n  hint: use "model", "strict", "bf16" or "tf32"'),
         ({"threads": 0}, "threads is 0\n  hint: use 1 or more, or None for all processors"),
         (
             {"target": "gpu"},

@@ -378,6 +378,8 @@ def _contractions() -> dict[str, list[Sample]]:
             Sample([few(2, 3, 16), matrix]),
             Sample([few(3, 16), few(20, 16)], {"trans": True}),
         ],
+        "round_tf32": [Sample([numbers(3, 40)]), Sample([EXTREMES])],
+        "matmul_tf32": [Sample([numbers(2, 3, 16).view(np.uint32), numbers(5, 16).view(np.uint32)], magnitude=16.0)],
         "sum_integers": [Sample([matrix], {"axes": (0,)}), Sample([rows], {"axes": (-1,), "keepdims": False})],
     }
     weights, scales = few(5, 2, 6, unsigned=True), between(0.5, 1.5, 5, 2)

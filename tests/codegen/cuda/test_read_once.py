@@ -32,4 +32,4 @@ def test_what_is_read_once(at: str, value: str, *, once: bool) -> None:
     program = parse_program(KERNEL.format(at=at, value=value))
     (kernel,) = program.functions
     assert [b.name for b in buffers_read_once(kernel)] == ["x"] * once
-    assert BACKEND.write(program, cuda("sm_90")).text.count("__ldcs(") == once
+    assert BACKEND.write(program, cuda("sm_90")).text.count("weft_once(") == once

@@ -54,7 +54,7 @@ WEFT_QUAD(float4, float)
 WEFT_QUAD(int4, int)
 WEFT_QUAD(uint4, unsigned)
 """
-ONCE = "template <class T> static inline T __ldcs(const T *at) { return *at; }"
+ONCE = "template <class T> static inline T weft_once(const T *at) { return *at; }"
 WARP_PRODUCT = """
 extern "C" void fake_warp_product(int is_bf16, float *c, const uint32_t *a, const uint32_t *b);
 #define WEFT_MMA(type, c0, c1, c2, c3, a0, a1, a2, a3, b0, b1) do { \\

@@ -6,17 +6,35 @@
                 ... = x[ramp(i * 4096 + k * 512 + t * 4, 1, 4)]        of x, since the index moves with all loops
                 ... = w[ramp(k * 512 + t * 4, 1, 4)]                   not of w, which all blocks read
 
-There is one load of such a buffer, whose index moves with each loop around it. What is read once need not stay in a cache, where
-it takes the place of what is read again.
+There is one load of such a buffer, whose index moves with each loop around it. What is read once need not stay in the first level
+of cache, where it takes the place of what is read again; the second level is left to other kernels.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Final
 
 from weft.ir import Expr, Var, free_vars, post_order
 from weft.loop import Address, Buffer, For, Function, Let, Load, Stmt, own_exprs, stores, sub_statements
+
+_LETTERS: Final = {"float4": ("f", "f32"), "int4": ("r", "s32"), "uint4": ("r", "u32")}
+
+
+def _loading(kind: str, letter: str, words: str) -> str:
+    places = ", ".join([f'"={letter}"(y.{n})' for n in "xyzw"])
+    code = f'asm("ld.global.L1::no_allocate.v4.{words} {{%0, %1, %2, %3}}, [%4];" : {places} : "l"(at));'
+    return f"static __device__ inline {kind} weft_once(const {kind} *at) {{ {kind} y; {code} return y; }}"
+
+
+LOAD_ONCE: Final = "\n".join([_loading(kind, *how) for kind, how in _LETTERS.items()])
+"""The loads of vectors of four words, for the head of a source."""
+
+
+def load_once(kind: str, place: str) -> str:
+    """Returns a load of what is read once; shorter vectors are loaded as all others."""
+    return f"weft_once({place})" if kind in _LETTERS else f"*{place}"
 
 
 def buffers_read_once(kernel: Function) -> frozenset[Buffer]:

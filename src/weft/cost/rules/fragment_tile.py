@@ -44,6 +44,10 @@ GROUP_STEPS: Final = SWIZZLED_BYTES // PRODUCT_BYTES
 COPIES: Final = (4, 3, 5)
 """Parts of the factors that are in a block's memory at a time."""
 
+COPIES_ALONE: Final = (8, *COPIES)
+"""Those where each multiprocessor has one block at most, which nothing else keeps at work: of 1024 x 1024 x 1024 of bf16, 8 took
+6.5 us, and 4 took 6.8; with 5 or 6, by which to divide takes longer, 7.4 (H200, 2026-11-26)."""
+
 GROUP_CYCLES, AHEAD_CYCLES = 1 / 16, 7.0
 """What a multiply-add by a group of warps takes, beside one of float32, and an element that is fetched ahead, where that takes
 longer. On an H200 prototypes of 4096 x 4096 of bf16 reached 571 TFLOP/s in tiles of 128 x 256, 417 in those of 128 x 128, where
@@ -141,7 +145,8 @@ def _group_plans(p: FragmentProduct, target: Target) -> Iterator[Candidate[Fragm
     """Yields the tiles of groups of warps."""
     for groups in WARP_GROUPS:
         for n in GROUP_FRAGMENTS:
-            for copies in COPIES:
+            blocks = p.results // (groups * WARPS_OF_GROUP * FRAGMENT.rows * n * FRAGMENT.columns)
+            for copies in COPIES_ALONE if blocks <= PROCESSORS else COPIES:
                 tile = FragmentTile(WARPS_OF_GROUP * groups, 1, n, GROUP_STEPS, 1, copies, copies - 2)
                 if not p.has_whole(tile) or not _fits(tile, p, target):
                     continue

@@ -31,8 +31,8 @@ from weft.cost import (
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Deferred, Value
 from weft.graph.fusion.node_facts import facts_of, is_rename
-from weft.graph.passes.narrowed_factors import NarrowedFactors
-from weft.graph.passes.tf32_factors import Tf32Factors
+from weft.graph.passes.rounded.narrowed_factors import NarrowedFactors
+from weft.graph.passes.rounded.tf32_factors import Tf32Factors
 from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr

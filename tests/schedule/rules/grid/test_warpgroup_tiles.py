@@ -21,8 +21,8 @@ from weft.codegen.cuda.cuda_kernels import code_arch, whole_source
 from weft.codegen.cuda.nvrtc import compile_cubin
 from weft.codegen.cuda.warpgroups import form_warpgroups
 from weft.cost import ByteFragments, Candidate, FragmentProduct, FragmentTile, RoundedFactors, fragment_tile_plans
-from weft.graph.passes import tf32_factors
 from weft.graph.passes.quantized import choose_dot_products
+from weft.graph.passes.rounded import tf32_factors
 from weft.loop import Program, parse_program
 from weft.lower import lower
 from weft.schedule import schedule_program
@@ -137,7 +137,7 @@ def test_the_fastest_is_taken_where_tiles_are_whole() -> None:
     assert best(4096, 4096, 4128).copies == 1  # the terms are no whole rows of swizzled memory
     assert best(4096, 4096, 4128).warps > 0
     assert best(4096, 4096, 4096, result_bytes=2) == FragmentTile(8, 1, 32, 4, 8, 4, 2, 2)
-    assert best(1024, 1024, 1024, result_bytes=2) == FragmentTile(4, 1, 16, 4, 8, 4, 2, 1)
+    assert best(1024, 1024, 1024, result_bytes=2) == FragmentTile(4, 1, 16, 4, 8, 8, 6, 1)
     assert best(4100, 4096, 4096).warps == 0
 
 

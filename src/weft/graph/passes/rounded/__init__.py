@@ -1,0 +1,1 @@
+"""Products on factors that are rounded to fewer bits, which a compilation allows by its precision."""
