@@ -12,9 +12,6 @@ from pathlib import Path
 import weft.schedule.primitives  # noqa: F401  (registers them)
 from weft.schedule.cursors.primitive import PRIMITIVES, Primitive
 
-LONGEST = 130
-"""The most characters of a line."""
-
 STUB = Path(__file__).with_name("methods.pyi")
 
 _HEAD = '''"""Generated from the primitives' signatures by `python -m weft.schedule.stubs`; do not edit."""
@@ -36,12 +33,12 @@ def stub_text() -> str:
     return _HEAD + "".join(_method(p) for _, p in sorted(PRIMITIVES.items()))
 
 
-def _method(p: Primitive) -> str:
+def _method(p: Primitive, longest: int = 130) -> str:
     parameters = ", ".join(_declared(x) for x in p.signature.parameters.values())
     returned = re.fullmatch(r"tuple\[Change, (.*)\]", str(p.signature.return_annotation).strip("'"))
     result = returned.group(1) if returned else "None"
     line = f"    def {p.name}(self, {parameters}) -> {result}: ...\n"
-    return line if len(line) <= LONGEST else line.replace("(self", "(\n        self").replace(") ->", "\n    ) ->")
+    return line if len(line) <= longest else line.replace("(self", "(\n        self").replace(") ->", "\n    ) ->")
 
 
 def _declared(x: Parameter) -> str:

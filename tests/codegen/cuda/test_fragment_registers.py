@@ -48,7 +48,7 @@ def test_the_order_of_registers() -> None:
     """Pairs of a row, then those of the row 8 further on, then the next 8 terms."""
     found = str(place_fragments(kernel(), SM_90))
     assert 'A = alloc("register", f16[32])' in found
-    assert "A[i // 2 * 4 + i % 2 + r * 2] = x[i]" in found
+    assert "A[r * 2 + i // 2 * 4 + i % 2] = x[i]" in found
     assert "A.at(s * 8)" in found
 
 

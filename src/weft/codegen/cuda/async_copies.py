@@ -13,6 +13,7 @@ from weft.codegen.c_family.writer import Writer
 from weft.ir import Const
 from weft.loop import ASYNC_COMMIT, ASYNC_COPY, ASYNC_WAIT, Address, Buffer, Call
 
+DYNAMIC_SCOPE: Final = "dynamic"
 SWIZZLED_SCOPE: Final = "swizzled"
 ALIGNMENT: Final = 1024
 """The bytes of the rows that a swizzle repeats after."""

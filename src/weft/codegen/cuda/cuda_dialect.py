@@ -11,19 +11,18 @@ from typing import Final
 from weft.codegen.c_family.dialect import C_KEYWORDS, CXX_KEYWORDS, Dialect
 from weft.codegen.c_family.thread_statements import ThreadWords, thread_statements
 from weft.codegen.c_family.vector_words import MemoryVectors
-from weft.codegen.cuda.async_copies import COPIES, COPY_HELPERS, SWIZZLED_SCOPE, write_dynamic
+from weft.codegen.cuda.async_copies import COPIES, COPY_HELPERS, DYNAMIC_SCOPE, SWIZZLED_SCOPE, write_dynamic
 from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, PRODUCTS
 from weft.codegen.cuda.group_products import GROUP_HELPERS, GROUP_PRODUCTS
 from weft.codegen.cuda.read_once import load_once
 from weft.loop import BARRIER, WARP_BARRIER
-from weft.targets.scopes import DYNAMIC
 
 WORDS: Final = ThreadWords(
     number=lambda kind, axis: f"{kind}.{axis}",
     shared="__shared__ __align__(16) ",
     barriers={BARRIER: "__syncthreads()", WARP_BARRIER: "__syncwarp()"},
     calls={**PRODUCTS, **GROUP_PRODUCTS, **COPIES},
-    dynamic={SWIZZLED_SCOPE: write_dynamic, DYNAMIC.name: write_dynamic},
+    dynamic={SWIZZLED_SCOPE: write_dynamic, DYNAMIC_SCOPE: write_dynamic},
 )
 _VECTORS: Final = "".join([f" {kind}{n} make_{kind}{n}" for kind in ("float", "int", "uint") for n in (2, 4)])
 

@@ -212,6 +212,14 @@ class _Reader:
                 refuse(f"{x.buffer.name} is read elsewhere, too", made[x.buffer], SOFTMAX)
 
 
+def scaled_score(found: Attention) -> tuple[Expr, float | None]:
+    """Returns the product and a positive factor, where a score is one times the other; else the score, which may be infinite."""
+    score, scale = found.score, 1.0
+    while isinstance(score, Mul) and isinstance(score.b, Const) and float(score.b.value) > 0:
+        scale, score = scale * float(score.b.value), score.a
+    return (score, scale) if score is found.product else (found.score, None)
+
+
 def replaced(e: Expr, values: Mapping[Expr, Expr]) -> Expr:
     """Returns *e* with the expressions that are keys of *values* replaced."""
     memo: dict[Node, Node] = {k: v for k, v in values.items()}  # noqa: C416  (widens the types)

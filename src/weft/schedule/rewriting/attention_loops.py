@@ -33,7 +33,6 @@ from weft.ir import (
     ZERO,
     Const,
     Expr,
-    Mul,
     Var,
     all_of,
     apply,
@@ -47,7 +46,7 @@ from weft.ir import (
     substitute,
 )
 from weft.loop import Alloc, Buffer, FetchAhead, For, Load, LoopKind, Note, Stmt, seq, store
-from weft.schedule.legality.attention_form import Attention
+from weft.schedule.legality.attention_form import Attention, scaled_score
 from weft.schedule.rewriting.loops_of_threads import (
     bound,
     each,
@@ -91,7 +90,8 @@ class AttentionLoops:
             Buffer(n, (*self.extents, tile.rows), f32, "register") for n in ("largest", "scale", "total")
         )
         self.batch, self.block, self.step = Var("batch"), Var("block"), Var("step")
-        self.score, self.factor = _scaled(found)
+        self.score, scale = scaled_score(found)
+        self.factor = None if scale is None else const(scale * math.log2(math.e), f32)
 
     def make_shared(self) -> None:
         """Makes the buffers in shared memory: parts of the factors, the weights, and a number of each row and thread of it."""
@@ -389,12 +389,3 @@ class AttentionLoops:
             return in_parts(-(-whole // threads), MOST_FETCHES, one)
 
         return self.threads_of(body)
-
-
-def _scaled(found: Attention) -> tuple[Expr, Expr | None]:
-    """Returns a score that is finite in terms of a factor that it is without; None where it may be anything."""
-    score: Expr = found.score
-    scale = 1.0
-    while isinstance(score, Mul) and isinstance(score.b, Const) and float(score.b.value) > 0:
-        score, scale = score.a, scale * float(score.b.value)
-    return (score, const(scale * math.log2(math.e), f32)) if score is found.product else (found.score, None)
