@@ -15,7 +15,7 @@ from typing import Any
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
-import flatbuffers
+import flatbuffers  # type: ignore[import-untyped]
 import numpy as np
 import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema
@@ -23,7 +23,7 @@ from tensorflow.lite.python import schema_py_generated as schema
 CALLS = 5
 
 
-class Running(tf.Module):
+class Running(tf.Module):  # type: ignore[misc]
     """Adds up what it is given, from a first value on, and counts its calls."""
 
     def __init__(self, first: Any) -> None:
@@ -31,7 +31,7 @@ class Running(tf.Module):
         self.total = tf.Variable(first)
         self.count = tf.Variable(0)
 
-    @tf.function(input_signature=[tf.TensorSpec((2, 3), tf.float32)])
+    @tf.function(input_signature=[tf.TensorSpec((2, 3), tf.float32)])  # type: ignore[untyped-decorator]
     def call(self, x: Any) -> Any:
         before = self.total.read_value()
         self.count.assign_add(1)
