@@ -15,7 +15,7 @@ from typing import Any
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
-import flatbuffers  # type: ignore[import-untyped]
+import flatbuffers
 import numpy as np
 import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema

@@ -52,10 +52,8 @@ def fetch_together(s: Schedule, copy: BlockRef, around: int, tile: SharedTile, *
     Where threads do not share them evenly, each row has threads of its own: divisions would hide which are in bounds.
     """
     loops = list(s.loops(copy))[around:]
-    if across and len(loops) == 2 and _has_near_steps(s.extent(loops[0]) or 1, s.extent(loops[1]) or 1, tile):
-        high, low = s.split(loops[1], [None, NEAR_STEPS])
-        loops = [high, loops[0], low]
-        s.reorder(loops)
+    if across and len(loops) == 2:
+        loops = _near_steps_first(s, loops, tile)
     lanes = 1 if across and tile.copies > 1 else _lanes(s, copy, loops[-1], tile)
     words = prod([s.extent(f) or 1 for f in loops]) // lanes
     sharing = _sharing(words, tile)
@@ -71,10 +69,19 @@ def fetch_together(s: Schedule, copy: BlockRef, around: int, tile: SharedTile, *
         s.vectorize(lane)
 
 
-def _has_near_steps(rows: int, steps: int, tile: SharedTile) -> bool:
-    """Tells whether threads can share a part by few steps of all rows: evenly, since divisions would hide which are in bounds."""
+def _near_steps_first(s: Schedule, loops: list[LoopRef], tile: SharedTile) -> list[LoopRef]:
+    """Returns the loops over rows and steps, by few steps of all rows where threads can share those evenly.
+
+    Divisions would hide which are in bounds.
+    """
+    rows, steps = [s.extent(f) or 1 for f in loops]
     part, at_once = rows * NEAR_STEPS, tile.threads * tile.lanes
-    return steps % NEAR_STEPS == 0 and (part % at_once == 0 or at_once % part == 0)
+    if steps % NEAR_STEPS != 0 or (part % at_once != 0 and at_once % part != 0):
+        return loops
+    high, low = s.split(loops[1], [None, NEAR_STEPS])
+    made = [high, loops[0], low]
+    s.reorder(made)
+    return made
 
 
 def _lanes(s: Schedule, copy: BlockRef, last: LoopRef, tile: SharedTile) -> int:
