@@ -121,7 +121,7 @@ def test_nvrtc_compiles_them() -> None:
     [
         (OPENCL, "vload4(0, X + ", "vstore4("),
         (WEBGPU, "X: array<vec4<f32>>;", "] = vec4<f32>("),
-        (cuda("sm_90"), "*(const float4 *)(X + ", "*(float4 *)(C + "),
+        (cuda("sm_90"), "(const float4 *)(X + ", "*(float4 *)(C + "),
     ],
     ids=["opencl", "webgpu", "cuda"],
 )
