@@ -1,6 +1,6 @@
 """What a call of a network on a GPU with CUDA takes beside its kernels: copies, launches, Python.
 
-    .venv/bin/python benchmarks/gpu/call_time.py                        all networks that `make bench-models` made, within 40 s
+    .venv/bin/python benchmarks/gpu/call_time.py                        all networks, within 40 s
     .venv/bin/python benchmarks/gpu/call_time.py --only dqn,lstm        those whose names contain one of these
 
 The wall time of a call, from arrays to arrays, is the median of calls one after another; that of its kernels is by the clock
@@ -39,7 +39,7 @@ COLUMNS = (
 
 def timed(case: Case, seconds: float) -> list[str]:
     """Returns the cells of a network."""
-    model, named = weft.compile(case.model(), target="cuda"), case.inputs()
+    model, named = weft.compile(case.model(), target="cuda", precision=case.compiled_for), case.inputs()
     inputs = [named[spec.name] for spec in model.inputs]
     outputs = [model.run(inputs) for _ in range(WARM)][-1]
     wall, counts = _wall(model, inputs, seconds)
@@ -66,7 +66,7 @@ def _wall(model: weft.Model, inputs: list[Arrays], seconds: float) -> tuple[floa
 def rows(wanted: list[str], seconds: float, stop: float) -> Iterator[list[str]]:
     """Yields the cells of each network."""
     for case in all_cases():
-        if case.module is None or not any(w in case.name for w in wanted):
+        if not case.rounds or not any(w in case.name for w in wanted):
             continue
         if monotonic() > stop:
             yield [case.name, "no time was left"]
