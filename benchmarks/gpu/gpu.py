@@ -6,9 +6,9 @@
     .venv/bin/python benchmarks/gpu/gpu.py --dry --arch sm_90         compiles all kernels, without a GPU: what they take
 
 Times are those of the device: of all kernels of a call, by events around a CUDA graph of them, with the data on the device; ONNX
-Runtime's are those of its calls. `call_ms` is the wall time of a call, beside that of a replay of PyTorch's graph until it is done.
-A rate is of operations that the case takes at least, or of bytes. Results are compared first: a case that differs is marked, and is
-a failure of the run.
+Runtime's are those of its calls. `call_ms` is the wall time of a call, beside that of a replay of PyTorch's graph until that is
+done. A rate is of operations that the case takes at least, or of bytes. Results are compared first: a case that differs is
+marked, and is a failure of the run.
 
 Networks (names such as `resnet18_b32_bf16`) are compiled for the precision, and are modules of bfloat16 in PyTorch; they are
 compared with PyTorch's in float32. All cases that PyTorch compiles do so at once, in a process each, before anything is timed;
