@@ -6,8 +6,8 @@
     .venv/bin/python benchmarks/gpu/gpu.py --dry --arch sm_90         compiles all kernels, without a GPU: what they take
 
 Times are those of the device: of all kernels of a call, by events around a CUDA graph of them, with the data on the device; ONNX
-Runtime's are those of its calls. `call_ms` is the wall time of a call, beside that of a replay of PyTorch's graph until that is
-done. A rate is of operations that the case takes at least, or of bytes. Results are compared first: a case that differs is
+Runtime's are those of its calls. `call_ms` is the wall time of such a call, beside that of a replay of PyTorch's graph and the
+wait for it. A rate is of operations that the case takes at least, or of bytes. Results are compared first: a case that differs is
 marked, and is a failure of the run.
 
 Networks (names such as `resnet18_b32_bf16`) are compiled for the precision, and are modules of bfloat16 in PyTorch; they are
@@ -33,7 +33,7 @@ import numpy as np
 from cases import Arrays, Case, all_cases
 from compiled_by_torch import Compilations
 from device_time import kernel_seconds
-from rivals import arrays, by_torch, onnxruntime_session, session_seconds, torch_on_gpu, torch_times, wall_seconds
+from rivals import arrays, by_torch, onnxruntime_session, resident_seconds, session_seconds, torch_on_gpu, torch_times
 
 import weft
 from weft.codegen.cuda import backend
@@ -131,7 +131,7 @@ def _measured(case: Case, torch: Any, how: Timing) -> Row:
     given = list(inputs.values())
     made = [np.asarray(x, np.float32) for x in ours.run(given)]
     row["weft_ms"], row["launches"] = _scaled(kernel_seconds(ours, given, how.seconds))
-    row["call_ms"] = wall_seconds(lambda: ours.run(given), how.seconds) * 1000
+    row["call_ms"] = resident_seconds(ours, given, how.seconds) * 1000
     _beside_torch(row, case, inputs, made, torch, how)
     if "onnxruntime" in how.engines and case.precision in ("fp32", "fp16"):
         _beside_onnxruntime(row, case, model.SerializeToString(), inputs, made, how.seconds)

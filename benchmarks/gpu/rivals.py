@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from statistics import median
@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 from cases import Arrays, Case
+
+import weft
 
 ROUNDS = 5
 
@@ -93,6 +95,13 @@ def wall_seconds(call: Callable[[], object], seconds: float) -> float:
         call()
         times.append(perf_counter() - begin)
     return median(times)
+
+
+def resident_seconds(model: weft.Model, inputs: Sequence[np.ndarray[Any, Any]], seconds: float) -> float:
+    """Returns the median seconds of a call of Weft's whose inputs and outputs are in the device's memory."""
+    there = [model.to_device(x) for x in inputs]
+    out = model.run(there, on_device=True)
+    return wall_seconds(lambda: model.run(there, out=out), seconds)
 
 
 def _events(torch: Any, run: Callable[[], Any], times: int) -> float:

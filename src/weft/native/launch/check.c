@@ -7,6 +7,7 @@
 
 #define MOST_ROWS 65535u /* of locals, slots, callees, inputs, outputs */
 #define UNKNOWN (-1)
+#define OLDEST_VERSION 2u
 
 /* What each instruction takes and puts, and a letter for each operand: l local, s slot, t type, c callee, j bytes forward,
  * J bytes back, v value, w which number of the context; b: a word and a number; d: a word, a number and a dimension; p space;
@@ -29,6 +30,7 @@ static const struct {
     [WEFT_OP_FREE] = {0, 0, ""},     [WEFT_OP_COPY] = {3, 0, "ss"},    [WEFT_OP_BUFFER] = {2, 0, "s"},
     [WEFT_OP_VALUE] = {1, 0, ""},    [WEFT_OP_CALL] = {0, 0, "c"},     [WEFT_OP_LAUNCH] = {6, 0, "c"},
     [WEFT_OP_FAIL] = {0, 0, "f"},      [WEFT_OP_OUTPUT] = {0, 0, "so"}, [WEFT_OP_KEEP] = {1, 0, "sk"},
+    [WEFT_OP_TWIN] = {1, 0, "sps"},
 };
 
 int32_t weft_launch_takes(uint8_t op) { return OPS[op].takes; }
@@ -190,7 +192,7 @@ int32_t weft_launch_open(weft_launch *p, const void *bytes, int64_t size, weft_e
   p->stack = p->arguments = 0;
   if (bytes == NULL || size < WEFT_LAUNCH_HEAD || weft_u32_at(p->bytes) != WEFT_LAUNCH_MAGIC)
     return refused(p, WEFT_DAMAGED, error, "these bytes are no host program");
-  if (weft_u32_at(p->bytes + 4) != WEFT_LAUNCH_VERSION)
+  if (weft_u32_at(p->bytes + 4) - OLDEST_VERSION > WEFT_LAUNCH_VERSION - OLDEST_VERSION)
     return refused(p, WEFT_OTHER_VERSION, error, "the host program is of another version of Weft");
   p->size = weft_u32_at(p->bytes + 8);
   if (size != (int64_t)p->size || !head(p)) return refused(p, WEFT_DAMAGED, error, damaged);
