@@ -172,11 +172,18 @@ class Model:
             made = self._run(
                 fitting, given, how._replace(out=None)
             )  # some array has a wrong shape: the right ones name it
+        refused: list[TensorSpec] = []
         for k, (array, spec) in enumerate(zip(arrays, self.outputs, strict=True)):
             if array is not None and made[k] is not direct[k]:
                 check_same_shape(array, made[k], spec)
                 if isinstance(array, np.ndarray):
                     array[...] = made[k]
+                else:
+                    refused.append(spec)
+        if refused:
+            raise InputError(
+                f"an array on a device can't be written for the output {refused[0]}", hint="give None for it"
+            )
         return [m if array is None else array for array, m in zip(arrays, made, strict=True)]
 
     def _run(self, arrays: Sequence[object], given: Sequence[object], how: _How) -> list[Any]:

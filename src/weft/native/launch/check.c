@@ -7,7 +7,6 @@
 
 #define MOST_ROWS 65535u /* of locals, slots, callees, inputs, outputs */
 #define UNKNOWN (-1)
-#define OLDEST_VERSION 2u
 
 /* What each instruction takes and puts, and a letter for each operand: l local, s slot, t type, c callee, j bytes forward,
  * J bytes back, v value, w which number of the context; b: a word and a number; d: a word, a number and a dimension; p space;
@@ -187,12 +186,14 @@ static int32_t refused(weft_launch *p, int32_t status, weft_error *error, const 
 int32_t weft_launch_open(weft_launch *p, const void *bytes, int64_t size, weft_error *error) {
   static const char damaged[] = "the host program was altered: it is not well-formed";
   int32_t lacks_device = 0, is_right, *heights;
+  uint32_t version;
   p->bytes = (const uint8_t *)bytes;
   p->callees = NULL;
   p->stack = p->arguments = 0;
   if (bytes == NULL || size < WEFT_LAUNCH_HEAD || weft_u32_at(p->bytes) != WEFT_LAUNCH_MAGIC)
     return refused(p, WEFT_DAMAGED, error, "these bytes are no host program");
-  if (weft_u32_at(p->bytes + 4) - OLDEST_VERSION > WEFT_LAUNCH_VERSION - OLDEST_VERSION)
+  version = weft_u32_at(p->bytes + 4);
+  if (version < WEFT_LAUNCH_OLDEST || version > WEFT_LAUNCH_VERSION)
     return refused(p, WEFT_OTHER_VERSION, error, "the host program is of another version of Weft");
   p->size = weft_u32_at(p->bytes + 8);
   if (size != (int64_t)p->size || !head(p)) return refused(p, WEFT_DAMAGED, error, damaged);

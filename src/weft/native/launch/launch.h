@@ -14,7 +14,8 @@ extern "C" {
 #endif
 
 #define WEFT_LAUNCH_MAGIC 0x504C4657u /* "WFLP" */
-#define WEFT_LAUNCH_VERSION 3 /* 2 is read, too: it has no TWIN */
+#define WEFT_LAUNCH_VERSION 3
+#define WEFT_LAUNCH_OLDEST 2 /* is read, too: it has no TWIN */
 #define WEFT_LAUNCH_HEAD 40 /* bytes: ten numbers of 32 bits */
 
 /* Instructions: what they take off the stack (the last is the top) and put on it, and the operands behind them in the code. */
