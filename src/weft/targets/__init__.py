@@ -10,7 +10,7 @@ from weft.targets.x86_cpus import LEVELS, cpu
 
 __all__ = [
     "LEVELS", "MEASURED", "PRESETS", "RESERVED_BYTES", "SIGHTS", "TILE", "WIDE", "Caches", "Core", "Grid", "Isa", "Kind",
-    "KnownCore", "Scope", "Sight", "Target", "Unit", "cache_sizes", "can_run", "cpu", "cpuinfo", "host", "host_flags", "listed_core",
-    "machine_name", "missing_flags", "needed_flags", "parse_target", "processor_key", "processor_name", "sight_of", "unmeasured_core",
-    "usable_cores", "use_measured",
+    "KnownCore", "Scope", "Sight", "Target", "Unit", "cache_sizes", "can_run", "cpu", "cpuinfo", "host", "host_flags",
+    "listed_core", "machine_name", "missing_flags", "needed_flags", "parse_target", "processor_key", "processor_name", "sight_of",
+    "unmeasured_core", "usable_cores", "use_measured",
 ]
