@@ -18,7 +18,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -36,11 +36,20 @@ GEMMS = (256, 512, 1024, 2048)
 
 @dataclass(frozen=True)
 class Model:
-    """How to make a network, and the names and shapes of what goes in and comes out."""
+    """How to make a network, and the names and shapes of what goes in and comes out.
+
+    The first dimension of an input is the batch, but of those that all rows share.
+    """
 
     make: Callable[[], nn.Module]
     inputs: list[Entry]
     outputs: list[str]
+    shared: tuple[str, ...] = ()
+
+    def of_batch(self, batch: int) -> "Model":
+        """Return the same network for so many rows."""
+        inputs = [e if e["name"] in self.shared else e | {"shape": [batch, *e["shape"][1:]]} for e in self.inputs]
+        return replace(self, inputs=inputs)
 
 
 def floats(name: str, *shape: int, **facts: float) -> Entry:
@@ -65,7 +74,7 @@ def language_models() -> dict[str, Model]:
         ),
         "bert_base": Model(networks.Bert, [*text, mask], ["hidden", "pooled"]),
         "gpt2_decode256": Model(
-            networks.Gpt2Decode, [*step, *cache], ["logits", *(f"{x}{n}" for n in range(12) for x in "kv")]
+            networks.Gpt2Decode, [*step, *cache], ["logits", *(f"{x}{n}" for n in range(12) for x in "kv")], ("pos",)
         ),
     }
 
@@ -121,6 +130,7 @@ SMALL = {
             *(floats(f"past_{x}0", 1, 12, 16, 64) for x in "kv"),
         ],
         ["logits", "k0", "v0"],
+        ("pos",),
     ),
 }
 """The networks with fewer layers, smaller inputs and smaller vocabularies."""
@@ -155,10 +165,24 @@ def count_flops(model: onnx.ModelProto) -> dict[str, int]:
 
 def export(name: str, model: Model, directory: Path) -> Entry:
     """Write one model; return its manifest entry."""
-    module = build(name, model)
     entry: Entry = {"name": name, "inputs": model.inputs, "outputs": model.outputs, "opset": OPSET}
     path = directory / f"{name}.onnx"
-    arrays = make_inputs(entry)
+    module = write(entry, model, path)
+    proto = onnx.load(path)
+    by_operator = count_flops(proto)
+    return entry | {
+        "flops": sum(by_operator.values()),
+        "flops_by_op": by_operator,
+        "ops": dict(Counter(node.op_type for node in proto.graph.node)),
+        "params": sum(p.numel() for p in module.parameters()),
+        "bytes": path.stat().st_size,
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+    }
+
+
+def write(entry: Entry, model: Model, path: Path) -> nn.Module:
+    """Write the model of a manifest entry; return it as a module."""
+    module, arrays = build(entry["name"], model), make_inputs(entry)
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(
@@ -177,15 +201,7 @@ def export(name: str, model: Model, directory: Path) -> Entry:
         node.doc_string = ""
     onnx.checker.check_model(proto)
     onnx.save(proto, path)
-    by_operator = count_flops(proto)
-    return entry | {
-        "flops": sum(by_operator.values()),
-        "flops_by_op": by_operator,
-        "ops": dict(Counter(node.op_type for node in proto.graph.node)),
-        "params": sum(p.numel() for p in module.parameters()),
-        "bytes": path.stat().st_size,
-        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-    }
+    return module
 
 
 def main() -> None:

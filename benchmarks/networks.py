@@ -127,7 +127,7 @@ class LstmStep(nn.Module):
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Attention of [1, heads, tokens, depth]: one call in PyTorch, written out in ONNX."""
+    """Attention of [batch, heads, tokens, depth]: one call in PyTorch, written out in ONNX."""
     if not torch.onnx.is_in_onnx_export():
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
     scores = torch.matmul(q, k.transpose(-1, -2)) * (1.0 / math.sqrt(q.shape[-1]))
@@ -145,8 +145,9 @@ class EncoderLayer(nn.Module):
         self.tokens, self.width, self.act = tokens, width, nn.GELU("none")
 
     def attention(self, x: Tensor, mask: Tensor) -> Tensor:
-        q, k, v = (p(x).reshape(1, self.tokens, HEADS, DEPTH).transpose(1, 2) for p in (self.q, self.k, self.v))
-        return self.p(attend(q, k, v, mask).transpose(1, 2).reshape(1, self.tokens, self.width))
+        rows = len(x)
+        q, k, v = (p(x).reshape(rows, self.tokens, HEADS, DEPTH).transpose(1, 2) for p in (self.q, self.k, self.v))
+        return self.p(attend(q, k, v, mask).transpose(1, 2).reshape(rows, self.tokens, self.width))
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         x = self.n1(x + self.attention(x, mask))
@@ -164,16 +165,16 @@ class Bert(nn.Module):
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
         x = self.n(self.w(input_ids) + self.t(token_type_ids) + self.pos)
-        mask = ((1.0 - attention_mask.to(torch.float32)) * -10000.0).reshape(1, 1, 1, self.tokens)
+        mask = ((1.0 - attention_mask.to(torch.float32)) * -10000.0).reshape(len(x), 1, 1, self.tokens)
         for layer in self.ls:
             x = layer(x, mask)
         return x, torch.tanh(self.pool(x[:, 0]))
 
 
 class Gpt2Decode(nn.Module):
-    """One decoding step: id [1, 1], position [1], past keys and values -> logits, each layer's new key and value.
+    """One decoding step: ids [batch, 1], position [1], past keys and values -> logits, each layer's new key and value.
 
-    The caller owns the cache, 24 tensors [1, 12, past, 64]. The last weight is the embedding's.
+    The caller owns the cache, 24 tensors [batch, 12, past, 64]. The last weight is the embedding's.
     """
 
     def __init__(self, layers: int = 12, width: int = 768, vocabulary: int = 50257) -> None:
@@ -191,15 +192,15 @@ class Gpt2Decode(nn.Module):
 
     def forward(self, ids: Tensor, position: Tensor, *past: Tensor) -> tuple[Tensor, ...]:
         x = self.wte(ids) + self.wpe(position.reshape(1, 1))
-        new = []
+        rows, new = len(x), []
         for n in range(self.layers):
             parts = torch.split(self.qkv[n](self.n1[n](x)), self.width, 2)
-            q, k, v = (part.reshape(1, 1, HEADS, DEPTH).transpose(1, 2) for part in parts)
+            q, k, v = (part.reshape(rows, 1, HEADS, DEPTH).transpose(1, 2) for part in parts)
             new += [k, v]
             k, v = torch.cat([past[2 * n], k], 2), torch.cat([past[2 * n + 1], v], 2)
-            x = x + self.p[n](attend(q, k, v).transpose(1, 2).reshape(1, 1, self.width))
+            x = x + self.p[n](attend(q, k, v).transpose(1, 2).reshape(rows, 1, self.width))
             x = x + self.f2[n](self.act(self.f1[n](self.n2[n](x))))
-        x = self.nf(x)[:, 0].reshape(1, self.width)
+        x = self.nf(x)[:, 0].reshape(rows, self.width)
         return (F.linear(x, self.wte.weight, self.zb), *new)  # a zero bias, so that it is exported as one Gemm
 
 

@@ -1,10 +1,11 @@
 """What a call of a network on a GPU with CUDA takes beside its kernels: copies, launches, Python.
 
-    .venv/bin/python benchmarks/gpu/call_time.py                        all networks that `make bench-models` made, within 40 s
+    .venv/bin/python benchmarks/gpu/call_time.py                        all networks, within 40 s
     .venv/bin/python benchmarks/gpu/call_time.py --only dqn,lstm        those whose names contain one of these
 
 The wall time of a call, from arrays to arrays, is the median of calls one after another; that of its kernels is by the clock
-of the device, in a CUDA graph (`device_time`). Beside them: the rest, the bytes copied to the device and back, and how often
+of the device, in a CUDA graph (`device_time`). Beside them: that of a call whose inputs and outputs are in the device's memory
+(resident), what it takes beside its kernels (rest), the bytes copied to the device and back, and how often
 launches were handed over one by one and as a graph, and how many graphs were captured.
 """
 
@@ -18,6 +19,7 @@ from time import monotonic, perf_counter
 
 from cases import Arrays, Case, all_cases
 from device_time import kernel_seconds
+from rivals import resident_seconds
 
 import weft
 
@@ -27,8 +29,8 @@ WARM = 4
 COLUMNS = (
     "network",
     "wall us",
+    "resident us",
     "kernels us",
-    "ratio",
     "rest us",
     "launches",
     "KiB in",
@@ -39,13 +41,14 @@ COLUMNS = (
 
 def timed(case: Case, seconds: float) -> list[str]:
     """Returns the cells of a network."""
-    model, named = weft.compile(case.model(), target="cuda"), case.inputs()
+    model, named = weft.compile(case.model(), target="cuda", precision=case.compiled_for), case.inputs()
     inputs = [named[spec.name] for spec in model.inputs]
     outputs = [model.run(inputs) for _ in range(WARM)][-1]
     wall, counts = _wall(model, inputs, seconds)
     kernels, launches = kernel_seconds(model, inputs, seconds)
     sizes = [sum(a.nbytes for a in arrays) / 1024 for arrays in (inputs, outputs)]
-    cells = [f"{wall * 1e6:.1f}", f"{kernels * 1e6:.1f}", f"{wall / kernels:.2f}", f"{(wall - kernels) * 1e6:.1f}"]
+    resident = resident_seconds(model, inputs, seconds)
+    cells = [f"{t * 1e6:.1f}" for t in (wall, resident, kernels, resident - kernels)]
     return [case.name, *cells, str(launches), *[f"{s:.0f}" for s in sizes], counts]
 
 
@@ -66,7 +69,7 @@ def _wall(model: weft.Model, inputs: list[Arrays], seconds: float) -> tuple[floa
 def rows(wanted: list[str], seconds: float, stop: float) -> Iterator[list[str]]:
     """Yields the cells of each network."""
     for case in all_cases():
-        if case.module is None or not any(w in case.name for w in wanted):
+        if not case.rounds or not any(w in case.name for w in wanted):
             continue
         if monotonic() > stop:
             yield [case.name, "no time was left"]

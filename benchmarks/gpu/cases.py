@@ -18,6 +18,9 @@ FOLDER = Path(__file__).resolve().parents[1]
 sys.path.append(str(FOLDER))  # the benchmarks of other machines
 
 from convolutions import CONVOLUTIONS  # noqa: E402
+from inputs import make_inputs  # noqa: E402
+
+from weft.driver.options import PRECISIONS  # noqa: E402
 
 Arrays = dict[str, np.ndarray]
 ONNX = FOLDER / "onnx"
@@ -31,6 +34,8 @@ TYPES: dict[str, tuple[int, Any]] = {
 
 GEMMS = (1024, 2048, 4096, 8192)
 NETWORKS = ("resnet18", "mobilenet_v1", "dqn", "dcgan", "mlp", "lstm_lm", "bert_base", "gpt2_decode256")
+OWN_BATCH = {"mlp": 64}
+"""The batch of a network's own file, where it is not 1."""
 IN_TORCH: dict[str, Callable[..., Any]] = {
     "MatMul": lambda torch, x, w: torch.matmul(x, w),
     "Softmax": lambda torch, x: torch.softmax(x, -1),
@@ -43,7 +48,8 @@ IN_TORCH: dict[str, Callable[..., Any]] = {
 class Case:
     """A computation: its name and precision, the model and its inputs when asked, operations and bytes that it takes at least.
 
-    `in_torch` makes a function of PyTorch, given the module `torch`: of the inputs in order, and the weights.
+    `in_torch` makes a function of PyTorch, given the module `torch`: of the inputs in order, and the weights. Where a case
+    `rounds`, its model is of float32, and it is the compiler that takes the precision.
     """
 
     name: str
@@ -53,17 +59,19 @@ class Case:
     flops: float = 0.0
     nbytes: float = 0.0
     weights: Arrays = field(default_factory=dict)
+    rounds: bool = False
     in_torch: Callable[[Any], Callable[..., Any]] = field(kw_only=True)
-
-    @property
-    def allowed(self) -> str:
-        """What Weft may round factors of products to, as `weft.compile` takes it."""
-        return "tf32" if self.precision == "tf32" else "model"
 
     @property
     def tolerance(self) -> float:
         """The greatest difference of two results, beside the largest value."""
         return {"fp32": 2e-5, "tf32": 5e-3, "fp16": 5e-3, "bf16": 4e-2, "int8": 0.0}[self.precision]
+
+    @property
+    def compiled_for(self) -> str:
+        """Weft's option `precision`."""
+        wanted = self.rounds or self.precision == "tf32"
+        return self.precision if wanted and self.precision in PRECISIONS else "model"
 
 
 def random(shapes: Mapping[str, Sequence[int]], precision: str) -> Arrays:
@@ -149,26 +157,42 @@ def convolution(name: str, precision: str, batch: int) -> Case:
     return Case(f"{name}_b{batch}_{precision}", precision, model, inputs, flops, 0.0, weights, in_torch=in_torch)
 
 
-def network(name: str) -> Case:
-    """Returns one of the networks that `make bench-models` writes."""
-    path = ONNX / f"{name}.onnx"
+def network(name: str, batch: int, precision: str) -> Case:
+    """Returns one of the benchmark's networks, for so many rows.
 
-    def inputs() -> Arrays:
-        rng, made = np.random.default_rng(0), {}
-        for v in onnx.load(path, load_external_data=False).graph.input:
-            shape = [d.dim_value or 1 for d in v.type.tensor_type.shape.dim]
-            kind = helper.tensor_dtype_to_np_dtype(v.type.tensor_type.elem_type)
-            values = rng.standard_normal(shape) if kind.kind == "f" else rng.integers(0, 2, shape)
-            made[v.name] = values.astype(kind)
-        return made
+    Its ONNX file is made where there is none, which needs PyTorch; the inputs are those that the file was made with.
+    """
+    path = ONNX / (f"{name}.onnx" if batch == OWN_BATCH.get(name, 1) else f"{name}_b{batch}.onnx")
+
+    def entry() -> tuple[Any, Any]:
+        import models  # needs PyTorch
+
+        rows = models.MODELS[name].of_batch(batch)
+        return rows, {"name": name, "inputs": rows.inputs, "outputs": rows.outputs}
+
+    def model() -> onnx.ModelProto:
+        if not path.is_file():
+            import models
+
+            path.parent.mkdir(exist_ok=True)
+            rows, facts = entry()
+            models.write(facts, rows, path)
+        return onnx.load(path)
 
     def in_torch(_: Any) -> Callable[..., Any]:
-        import models  # needs PyTorch
+        import models
 
         made: Callable[..., Any] = models.build(name, models.MODELS[name]).cuda().eval()
         return made
 
-    return Case(f"{name}_fp32", "fp32", lambda: onnx.load(path), inputs, in_torch=in_torch)
+    return Case(
+        f"{name}_b{batch}_{precision}",
+        precision,
+        model,
+        lambda: make_inputs(entry()[1]),
+        rounds=True,
+        in_torch=in_torch,
+    )
 
 
 def all_cases() -> Iterator[Case]:
@@ -193,4 +217,6 @@ def all_cases() -> Iterator[Case]:
             heads = (1, 12, length, 64)
             flops = 4.0 * 12 * length * length * 64
             yield one_operator("Attention", f"attention{length}", precision, dict.fromkeys("qkv", heads), flops=flops)
-    yield from [network(name) for name in NETWORKS if (ONNX / f"{name}.onnx").is_file()]
+    for precision in ("fp32", *[p for p in ("tf32", "bf16") if p in PRECISIONS]):
+        for batch in (1, 32):
+            yield from [network(name, batch, precision) for name in NETWORKS]

@@ -6,8 +6,13 @@
     .venv/bin/python benchmarks/gpu/gpu.py --dry --arch sm_90         compiles all kernels, without a GPU: what they take
 
 Times are those of the device: of all kernels of a call, by events around a CUDA graph of them, with the data on the device; ONNX
-Runtime's are those of its calls. A rate is of operations that the case takes at least, or of bytes. Results are compared first: a
-case that differs is marked, and is a failure of the run. Networks need `make bench-models`.
+Runtime's are those of its calls. `call_ms` is the wall time of such a call, beside that of a replay of PyTorch's graph and the
+wait for it. A rate is of operations that the case takes at least, or of bytes. Results are compared first: a case that differs is
+marked, and is a failure of the run.
+
+Networks (names such as `resnet18_b32_bf16`) are compiled for the precision, and are modules of bfloat16 in PyTorch; they are
+compared with PyTorch's in float32. All cases that PyTorch compiles do so at once, in a process each, before anything is timed;
+`--limit` is the seconds that they have, and `--compiled` names those that are.
 """
 
 from __future__ import annotations
@@ -26,15 +31,16 @@ from typing import Any
 
 import numpy as np
 from cases import Arrays, Case, all_cases
+from compiled_by_torch import Compilations
 from device_time import kernel_seconds
-from rivals import arrays, by_torch, onnxruntime_session, session_seconds, torch_on_gpu, torch_seconds
+from rivals import arrays, by_torch, onnxruntime_session, resident_seconds, session_seconds, torch_on_gpu, torch_times
 
 import weft
 from weft.codegen.cuda import backend
 from weft.codegen.cuda.nvrtc import Cubin, compile_cubin
 from weft.codegen.cuda.resources import Resources
 from weft.driver.build import build
-from weft.driver.options import check_options
+from weft.driver.options import CompileOptions
 from weft.support.errors import WeftError
 
 ENGINES = ("weft", "torch", "torch_compile", "onnxruntime")
@@ -73,7 +79,7 @@ def dry(cases: Sequence[Case], arch: str, stop: float) -> Iterator[Row]:
             yield {"case": case.name, "error": "no time was left"}
             continue
         try:
-            build(case.model(), f"cuda -arch={arch}", options=check_options(precision=case.allowed), cache=None)
+            build(case.model(), f"cuda -arch={arch}", CompileOptions(precision=case.compiled_for), cache=None)
             yield {"case": case.name, "arch": arch, **told.take()}
         except WeftError as error:
             told.take()
@@ -82,11 +88,12 @@ def dry(cases: Sequence[Case], arch: str, stop: float) -> Iterator[Row]:
 
 @dataclass(frozen=True)
 class Timing:
-    """The engines that are timed, the seconds for each, and when the benchmark is to end."""
+    """The engines that are timed, the seconds for each, when the benchmark is to end, and what PyTorch has compiled."""
 
     engines: Sequence[str]
     seconds: float
     stop: float
+    compiled: Compilations
 
 
 def measured(cases: Sequence[Case], how: Timing) -> Iterator[Row]:
@@ -104,6 +111,8 @@ def measured(cases: Sequence[Case], how: Timing) -> Iterator[Row]:
 
 def prepare(cases: Sequence[Case], jobs: int) -> None:
     """Compiles the cases in processes, into the cache."""
+    if not jobs or not cases:
+        return
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         list(pool.map(_prepare, [c.name for c in cases]))
 
@@ -111,16 +120,18 @@ def prepare(cases: Sequence[Case], jobs: int) -> None:
 def _prepare(name: str) -> None:
     case = next(c for c in all_cases() if c.name == name)
     with suppress(Exception):  # what fails here fails again where it is told
-        weft.compile(case.model(), target="cuda", precision=case.allowed)
+        weft.compile(case.model(), target="cuda", precision=case.compiled_for)
 
 
 def _measured(case: Case, torch: Any, how: Timing) -> Row:
     model, inputs = case.model(), case.inputs()
     begin = monotonic()
-    ours = weft.compile(model, target="cuda", precision=case.allowed)
+    ours = weft.compile(model, target="cuda", precision=case.compiled_for)
     row: Row = {"case": case.name, "compile_s": monotonic() - begin}
-    made = [np.asarray(x, np.float32) for x in ours.run(list(inputs.values()))]
-    row["weft_ms"], row["launches"] = _scaled(kernel_seconds(ours, list(inputs.values()), how.seconds))
+    given = list(inputs.values())
+    made = [np.asarray(x, np.float32) for x in ours.run(given)]
+    row["weft_ms"], row["launches"] = _scaled(kernel_seconds(ours, given, how.seconds))
+    row["call_ms"] = resident_seconds(ours, given, how.seconds) * 1000
     _beside_torch(row, case, inputs, made, torch, how)
     if "onnxruntime" in how.engines and case.precision in ("fp32", "fp16"):
         _beside_onnxruntime(row, case, model.SerializeToString(), inputs, made, how.seconds)
@@ -133,13 +144,15 @@ def _scaled(told: tuple[float, int]) -> tuple[float, int]:
 
 
 def _beside_torch(row: Row, case: Case, inputs: Arrays, made: list[Any], torch: Any, how: Timing) -> None:
-    for name, compiled in (("torch", False), ("torch_compile", True)):
-        if torch is None or name not in how.engines or monotonic() > how.stop:
-            continue
-        run = by_torch(torch, case, inputs, compiled=compiled)
-        row.setdefault("max_error", max(map(_difference, arrays(run()), made)))
-        row.setdefault("agrees", row["max_error"] <= case.tolerance)
-        row[f"{name}_ms"] = torch_seconds(torch, run, how.seconds) * 1000
+    if torch is not None and "torch" in how.engines and monotonic() < how.stop:
+        expected = by_torch(torch, case, inputs, as_model=case.rounds)
+        row["max_error"] = max(map(_difference, arrays(expected()), made))
+        row["agrees"] = row["max_error"] <= case.tolerance
+        told = torch_times(torch, by_torch(torch, case, inputs), how.seconds)
+        row["torch_ms"], row["torch_call_ms"] = told.device * 1000, told.wall * 1000
+    if torch is not None and "torch_compile" in how.engines:
+        told = how.compiled.times(case.name, how.seconds)
+        row["torch_compile_ms"] = told if isinstance(told, str) else told.device * 1000
 
 
 def _beside_onnxruntime(row: Row, case: Case, model: bytes, inputs: Arrays, made: list[Any], seconds: float) -> None:
@@ -174,6 +187,24 @@ def _cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def _is_named(case: Case, parts: str) -> bool:
+    return any(part in case.name for part in parts.split(","))
+
+
+def _with_rivals(cases: Sequence[Case], options: argparse.Namespace, stop: float) -> Iterator[Row]:
+    """Compiles all cases, and PyTorch's beside them; then measures them."""
+    engines = options.engines.split(",")
+    has_compiler = "torch_compile" in engines and torch_on_gpu() is not None
+    prepare([c for c in cases if c.rounds], options.jobs)  # whose files are there afterwards
+    compiled = Compilations([c.name for c in cases if has_compiler and _is_named(c, options.compiled)], options.limit)
+    try:
+        prepare([c for c in cases if not c.rounds], options.jobs)
+        compiled.wait()
+        yield from measured(cases, Timing(engines, options.seconds, stop, compiled))
+    finally:
+        compiled.close()
+
+
 def main() -> int:
     """Runs the benchmark; returns 1 where a result differs, or a kernel was not compiled."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -182,17 +213,16 @@ def main() -> int:
     parser.add_argument("--engines", default=",".join(ENGINES), help="Weft, and those of these that are there")
     parser.add_argument("--seconds", type=float, default=0.4, help="for which each engine is timed")
     parser.add_argument("--jobs", type=int, default=0, help="processes that compile all cases before any is timed")
+    parser.add_argument("--compiled", default="_b1_,_b32_", help="parts of names of the cases that PyTorch compiles")
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds that it has for them")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--dry", action="store_true")
     parser.add_argument("--arch", default="sm_90")
     options = parser.parse_args()
-    wanted, stop = options.only.split(","), monotonic() + 60 * options.minutes
-    cases = [c for c in all_cases() if any(w in c.name for w in wanted)]
-    if options.jobs:
-        prepare(cases, options.jobs)
+    stop = monotonic() + 60 * options.minutes
+    cases = [c for c in all_cases() if _is_named(c, options.only)]
     rows: list[Row] = []
-    how = Timing(options.engines.split(","), options.seconds, stop)
-    for row in dry(cases, options.arch, stop) if options.dry else measured(cases, how):
+    for row in dry(cases, options.arch, stop) if options.dry else _with_rivals(cases, options, stop):
         print(json.dumps(row), file=sys.stderr, flush=True)
         rows.append(row)
     print(table(rows))

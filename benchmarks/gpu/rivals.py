@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from statistics import median
 from time import perf_counter
@@ -10,6 +11,8 @@ from typing import Any
 
 import numpy as np
 from cases import Arrays, Case
+
+import weft
 
 ROUNDS = 5
 
@@ -35,19 +38,32 @@ def arrays(made: Any) -> list[np.ndarray[Any, Any]]:
     return [x.detach().float().cpu().numpy() for x in (made if isinstance(made, tuple | list) else [made])]
 
 
-def by_torch(torch: Any, case: Case, inputs: Arrays, *, compiled: bool) -> Callable[[], Any]:
-    """Returns a call of *case* in PyTorch."""
-    allowed = case.precision == "tf32"
+def by_torch(
+    torch: Any, case: Case, inputs: Arrays, *, compiled: bool = False, as_model: bool = False
+) -> Callable[[], Any]:
+    """Returns a call of *case* in PyTorch; of what the model is of, where the compiler takes the precision, or *as_model*."""
+    allowed = case.precision == "tf32" and not as_model
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
     given = [tensor(torch, x) for x in (*inputs.values(), *case.weights.values())]
     function = case.in_torch(torch)
+    if case.rounds and case.precision == "bf16" and not as_model:
+        function = function.to(torch.bfloat16)
+        given = [x.to(torch.bfloat16) if x.is_floating_point() else x for x in given]
     if compiled:
         function = torch.compile(function, mode="max-autotune-no-cudagraphs")
     return lambda: function(*given)
 
 
-def torch_seconds(torch: Any, run: Callable[[], Any], seconds: float) -> float:
-    """Returns the seconds of *run* by events around a CUDA graph of it."""
+@dataclass(frozen=True)
+class Timed:
+    """Seconds of a call: those of the device, by events around graphs, and those of the host, until the device is done."""
+
+    device: float
+    wall: float
+
+
+def torch_times(torch: Any, run: Callable[[], Any], seconds: float) -> Timed:
+    """Returns the times of *run* as a CUDA graph."""
     with torch.no_grad():
         side = torch.cuda.Stream()
         with torch.cuda.stream(side):
@@ -59,7 +75,33 @@ def torch_seconds(torch: Any, run: Callable[[], Any], seconds: float) -> float:
             run()
         once = _events(torch, graph.replay, 3)
         times = max(1, int(seconds / ROUNDS / max(once, 1e-6)))
-        return median([_events(torch, graph.replay, times) for _ in range(ROUNDS)])
+        device = median([_events(torch, graph.replay, times) for _ in range(ROUNDS)])
+
+        def call() -> None:
+            graph.replay()
+            torch.cuda.synchronize()
+
+        return Timed(device, wall_seconds(call, seconds))
+
+
+def wall_seconds(call: Callable[[], object], seconds: float) -> float:
+    """Returns the median seconds of calls one after another."""
+    times: list[float] = []
+    for _ in range(3):
+        call()
+    stop = perf_counter() + seconds
+    while perf_counter() < stop or len(times) < ROUNDS:
+        begin = perf_counter()
+        call()
+        times.append(perf_counter() - begin)
+    return median(times)
+
+
+def resident_seconds(model: weft.Model, inputs: Sequence[np.ndarray[Any, Any]], seconds: float) -> float:
+    """Returns the median seconds of a call of Weft's whose inputs and outputs are in the device's memory."""
+    there = [model.to_device(x) for x in inputs]
+    out = model.run(there, on_device=True)
+    return wall_seconds(lambda: model.run(there, out=out), seconds)
 
 
 def _events(torch: Any, run: Callable[[], Any], times: int) -> float:
@@ -96,12 +138,4 @@ def session_seconds(session: Any, inputs: Arrays, seconds: float) -> float:
         binding.bind_ortvalue_input(name, OrtValue.ortvalue_from_numpy(x, "cuda", 0))
     for output in session.get_outputs():
         binding.bind_output(output.name, "cuda")
-    times: list[float] = []
-    for _ in range(3):
-        session.run_with_iobinding(binding)
-    stop = perf_counter() + seconds
-    while perf_counter() < stop or len(times) < ROUNDS:
-        begin = perf_counter()
-        session.run_with_iobinding(binding)
-        times.append(perf_counter() - begin)
-    return median(times)
+    return wall_seconds(lambda: session.run_with_iobinding(binding), seconds)

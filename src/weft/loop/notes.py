@@ -227,6 +227,23 @@ class Entry(Note):
 
 
 @node
+class Twins(Note):
+    """The buffers *names* of a function may be the memory of its parameters *params*, if a caller has these in the same space.
+
+    Whatever is copied between the two is the same then.
+    """
+
+    key = "twins"
+    places = (Place.FUNCTION,)
+    names: tuple[str, ...]
+    params: tuple[str, ...]
+
+    def problem(self) -> str | None:
+        """Refuses names without parameters."""
+        return None if len(self.names) == len(self.params) else "each buffer is the twin of one parameter"
+
+
+@node
 class UserNote(Note):
     """A note of the user's, of a *name* and a *value* of his own: no pass acts on it."""
 

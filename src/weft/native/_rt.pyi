@@ -204,6 +204,52 @@ class Model:
         after a failure. Once the first byte of `stop` is not 0, the call ends with `Failed` of status `STOPPED`.
         """
 
+    def run_on_device(
+        self,
+        inputs: Sequence[object],
+        outputs: Sequence[object | None] | None,
+        stop: Buffer | None,
+        state: State | None,
+    ) -> list[Any]:
+        """Does as `run_into`, or as `run_with`; outputs that are not given are `DeviceArray`s."""
+    def new_array(self, shape: Sequence[int], dtype: int) -> DeviceArray:
+        """Returns an array of this shape and dtype code, with any values; raises what the device does, or MemoryError."""
+
+class DeviceArray:
+    """An array in the memory of the device that runs a model, which it keeps alive. Calls raise what the device does.
+
+    It has DLPack where other libraries have tensors in that memory, and with CUDA `__cuda_array_interface__`. What it holds is
+    there when they get it, and they may use it for as long as they keep it.
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def device(self) -> str:
+        """The name of the device."""
+    def is_on(self, device: Device) -> bool:
+        """Tells whether it is in the memory of a device, as its table tells of it."""
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """Returns a copy in the host's memory."""
+    def write(self, data: Buffer) -> None:
+        """Replaces all values by those of contiguous memory."""
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __dlpack__(
+        self, *, stream: object = None, max_version: object = None, dl_device: object = None, copy: object = None
+    ) -> object: ...
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+
+def look(tensor: object) -> tuple[int, tuple[int, ...], bool]:
+    """Returns the dtype code (-1 for one that Weft has not), the shape and whether it is dense, of a tensor with DLPack."""
+
 class State:
     """What the calls of a model leave for the next ones: zeros, or no rows, at first. It keeps its model alive.
 

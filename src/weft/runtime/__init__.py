@@ -1,7 +1,8 @@
 """Runs compiled models; importable without the compiler."""
 
+from weft.runtime.device_arrays import DeviceArray
 from weft.runtime.model import Model, load
 from weft.runtime.package import DeviceCode, Package, Replay, StateSpec, TensorSpec
 from weft.runtime.model_state import State
 
-__all__ = ["DeviceCode", "Model", "Package", "Replay", "State", "StateSpec", "TensorSpec", "load"]
+__all__ = ["DeviceArray", "DeviceCode", "Model", "Package", "Replay", "State", "StateSpec", "TensorSpec", "load"]

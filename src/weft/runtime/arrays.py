@@ -140,11 +140,11 @@ def _writable(value: object, spec: TensorSpec) -> Array:
         ) from error
 
 
-def check_same_shape(array: Array, made: Array, spec: TensorSpec) -> None:
+def check_same_shape(array: Any, made: Array, spec: TensorSpec) -> None:
     """Raises `InputError` unless the array given for an output has the shape that the output came to have."""
-    if array.shape != made.shape:
+    if tuple(array.shape) != made.shape:
         raise InputError(
-            f"the array given for the output '{spec.name}' has shape {array.shape}, not {made.shape}",
+            f"the array given for the output '{spec.name}' has shape {tuple(array.shape)}, not {made.shape}",
             hint="the shape follows from those of the inputs",
         )
 

@@ -6,20 +6,34 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from weft.native import _rt
-from weft.runtime.arrays import Array, bits, check_same_shape, fit_inputs, fit_outputs, order_inputs
+from weft.runtime.arrays import Array, bits, check_same_shape, order_inputs
 from weft.runtime.artifact import Saved, artifact_parts, read_artifact, write_artifact
+from weft.runtime.device_arrays import DeviceArray, fit_call, fit_targets
 from weft.runtime.devices import DeviceTable, open_device
 from weft.runtime.file_names import check_saved_name
 from weft.runtime.lazy_constants import in_memory
 from weft.runtime.model_state import FULL, FULL_HINT, State, new_state, state_error
 from weft.runtime.package import Denormals, Package, TensorSpec, check_denormals
 from weft.support.arguments import check_bool, check_threads
+from weft.support.dtypes import from_numpy
 from weft.support.errors import ArtifactError, DeviceError, InputError, RuntimeFailure, WeftError
 
 LESS = "give it less at a time, such as a smaller batch, or stop what else runs"
+
+
+class _How(NamedTuple):
+    """How a call is run, beside its inputs."""
+
+    out: Sequence[object] | None = None
+    stop: _rt.Buffer | None = None
+    state: State | None = None
+    on_device: bool = False
+    library: _rt.Exchange | None = None
 
 
 class Model:
@@ -75,7 +89,9 @@ class Model:
         out: Sequence[object] | None = None,
         stop: _rt.Buffer | None = None,
         state: State | None = None,
-    ) -> list[Array]:
+        *,
+        on_device: bool = False,
+    ) -> list[Any]:
         """Runs the model on all of its inputs in order, and returns all of its outputs in order.
 
         *out* gives an array for each output, or None where a new one is to be made; the outputs are written there, without a
@@ -84,85 +100,107 @@ class Model:
         *stop* is a buffer of one byte: when it is no longer 0, the call ends before its next kernel. After an error, what is in
         *out* is undefined.
         *state*, of `new_state`, has what a model with state takes from the call before, and gets what the next one takes.
+        Arrays in the memory of the model's device, inputs and *out*, are used where they are: a `DeviceArray`, or a tensor of
+        another library through DLPack. *on_device* has new outputs stay there, as `DeviceArray`s; they are computed when the call
+        returns.
 
         Raises `InputError` for arrays that do not fit, `RuntimeFailure` for values that break what the model assumes, and
         when it was stopped.
         """
+        how = _How(out, stop, state, on_device)
+        if on_device:
+            self._check_device("its outputs can't stay there")
         if out is not None and self.has_late_outputs:  # which are copied to where they are to be
-            return self._run_into(fit_inputs(inputs, self.inputs), inputs, out, stop, state)
+            return self._run_into(self._fitting(inputs), inputs, how)
         try:
-            return self._run(inputs, inputs, out, stop, state)  # arrays that fit as they are need no look from here
+            return self._run(inputs, inputs, how)  # arrays that fit as they are need no look from here
         except WeftError:
             raise
         except (TypeError, ValueError, BufferError):
             if _rt.handler_raised():
                 raise
-        fitting = fit_inputs(inputs, self.inputs)
-        if out is None:
-            return self._run(fitting, inputs, None, stop, state)
-        return self._run_into(fitting, inputs, out, stop, state)
+        fitting = self._fitting(inputs)
+        return self._run(fitting, inputs, how) if out is None else self._run_into(fitting, inputs, how)
+
+    def _fitting(self, inputs: Sequence[object]) -> list[object]:
+        """Returns arrays for all inputs that the native model takes."""
+        return fit_call(list(inputs), self.inputs, self._device)
+
+    def _check_device(self, why: str) -> DeviceTable:
+        if self._device is None:
+            raise InputError(f"the model runs on no device: {why}", hint='compile it for one, with target="cuda"')
+        return self._device
+
+    def to_device(self, value: object) -> DeviceArray:
+        """Returns a copy of an array in the memory of the model's device, for any call of it.
+
+        Raises `InputError` where the processor runs the model.
+        """
+        self._check_device("there is no memory of one")
+        array = np.asarray(value, order="C")
+        made = self._native.new_array(array.shape, from_numpy(array.dtype).code)
+        made.write(bits(array))
+        return made
 
     def run_in(self, library: _rt.Exchange, inputs: Sequence[object]) -> list[Any]:
         """Runs the model as `run` does; its inputs may be tensors of a library, and its outputs are.
 
         The model has no late outputs.
         """
+        how = _How(library=library)
         try:
-            return self._run(inputs, inputs, None, None, None, library)
+            return self._run(inputs, inputs, how)
         except WeftError:
             raise
         except (TypeError, ValueError, BufferError):
             if _rt.handler_raised():
                 raise
-        return self._run(fit_inputs(inputs, self.inputs), inputs, None, None, None, library)
+        return self._run(self._fitting(inputs), inputs, how)
 
-    def _run_into(
-        self,
-        fitting: list[Array],
-        given: Sequence[object],
-        out: Sequence[object],
-        stop: _rt.Buffer | None,
-        state: State | None,
-    ) -> list[Array]:
+    def _run_into(self, fitting: Sequence[object], given: Sequence[object], how: _How) -> list[Any]:
         """Runs the model; those outputs that can't be written where they are to be are copied there."""
-        arrays = fit_outputs(out, self.outputs)
-        fit = zip(arrays, self.outputs, strict=True)
-        direct = [None if a is None or s.late or not a.flags.c_contiguous else bits(a) for a, s in fit]
+        assert how.out is not None
+        arrays = fit_targets(list(how.out), self.outputs, self._device)
+        direct = [_direct(a, spec) for a, spec in zip(arrays, self.outputs, strict=True)]
         try:
-            made = self._run(fitting, given, direct, stop, state)
+            made = self._run(fitting, given, how._replace(out=direct))
         except WeftError:
             raise
         except (TypeError, ValueError):
             if _rt.handler_raised():
                 raise
-            made = self._run(fitting, given, None, stop, state)  # some array has a wrong shape: the right ones name it
+            made = self._run(
+                fitting, given, how._replace(out=None)
+            )  # some array has a wrong shape: the right ones name it
+        refused: list[TensorSpec] = []
         for k, (array, spec) in enumerate(zip(arrays, self.outputs, strict=True)):
-            if array is None:
-                continue
-            if made[k] is not direct[k]:
+            if array is not None and made[k] is not direct[k]:
                 check_same_shape(array, made[k], spec)
-                array[...] = made[k]
-            made[k] = array
-        return made
+                if isinstance(array, np.ndarray):
+                    array[...] = made[k]
+                else:
+                    refused.append(spec)
+        if refused:
+            raise InputError(
+                f"an array on a device can't be written for the output {refused[0]}", hint="give None for it"
+            )
+        return [m if array is None else array for array, m in zip(arrays, made, strict=True)]
 
-    def _run(
-        self,
-        arrays: Sequence[object],
-        given: Sequence[object],
-        out: Sequence[object] | None,
-        stop: _rt.Buffer | None,
-        state: State | None,
-        library: _rt.Exchange | None = None,
-    ) -> list[Array]:
+    def _run(self, arrays: Sequence[object], given: Sequence[object], how: _How) -> list[Any]:
         """Runs the native model on *arrays*, made of what was *given*."""
+        inputs: Any = arrays  # the native model refuses what is no array that fits
+        out: Any = how.out
+        native, state = self._native, None if how.state is None else how.state.native
         try:
-            if library is not None:
-                return self._native.run_in(arrays, library)
+            if how.library is not None:
+                return native.run_in(inputs, how.library)
+            if how.on_device:
+                return native.run_on_device(inputs, out, how.stop, state)
             if state is not None:
-                return self._native.run_with(arrays, state.native, out, stop)  # type: ignore[arg-type]
-            if out is None and stop is None:
-                return self._native.run(arrays)  # type: ignore[arg-type] # it refuses what is no buffer
-            return self._native.run_into(arrays, out, stop)  # type: ignore[arg-type]
+                return native.run_with(inputs, state, out, how.stop)
+            if out is None and how.stop is None:
+                return native.run(inputs)
+            return native.run_into(inputs, out, how.stop)
         except _rt.Failed as failed:
             raise self._explain(failed, given) from None
         except MemoryError:
@@ -182,7 +220,7 @@ class Model:
         if status == _rt.STOPPED:
             return RuntimeFailure("the call was stopped by its caller", hint="its outputs were not computed")
         if entry == "plan":
-            _ = fit_inputs(inputs, self.inputs)  # names the input at fault, if a spec says so
+            _ = self._fitting(inputs)  # names the input at fault, if a spec says so
         message = f"status {status}"
         if index in self.package.asserts:
             message = self.package.asserts[index].format(*detail)
@@ -231,6 +269,13 @@ class Model:
     def __repr__(self) -> str:
         signature = ", ".join(map(str, self.inputs))
         return f"<weft.Model ({signature}) -> ({', '.join(map(str, self.outputs))})>"
+
+
+def _direct(array: Any, spec: TensorSpec) -> object:
+    """Returns what the native model may write an output to; None where it is copied afterwards."""
+    if array is None or spec.late or (isinstance(array, np.ndarray) and not array.flags.c_contiguous):
+        return None
+    return bits(array) if isinstance(array, np.ndarray) else array
 
 
 def _device_of(package: Package) -> DeviceTable | None:

@@ -12,7 +12,7 @@ from typing import Final
 from weft.runtime.devices import compute_capability
 from weft.support.errors import InputError
 from weft.targets.grid_machines import WITHOUT_SHUFFLES
-from weft.targets.records import Caches, Grid, Isa
+from weft.targets.records import RESERVED_BYTES, Caches, Grid, Isa
 from weft.targets.scopes import DYNAMIC, FRAGMENT, GLOBAL, LOCAL, REGISTER, SHARED, SWIZZLED
 from weft.targets.target import EXPONENTIALS, PORTABLE, ROUNDING, Target
 
@@ -20,16 +20,13 @@ AMPERE: Final = ("+mma", "+async_copy")
 HOPPER: Final = (*AMPERE, "+wgmma")
 """The instructions by NVIDIA's names of generations: products by warps, copies that run ahead, products by groups of 4 warps."""
 
-RESERVED: Final = 1 << 10
-"""The bytes of shared memory that the system takes of each block."""
-
 
 @dataclass(frozen=True)
 class Architecture:
     """The caches of an architecture in bytes: of a multiprocessor, shared memory included, and of the device.
 
     Its largest usual device has so many *multiprocessors*, each of which runs so many *threads* that share so many bytes; a block
-    has up to all of those but `RESERVED` where a launch asks for them. *features* are its instructions.
+    has up to all of those but `RESERVED_BYTES` where a launch asks for them. *features* are its instructions.
     """
 
     l1: int
@@ -84,8 +81,8 @@ def cuda(arch: str | None = None) -> Target:
         scopes=(
             GLOBAL,
             replace(SHARED, bytes=48 << 10),
-            replace(SWIZZLED, bytes=found.shared - RESERVED),
-            replace(DYNAMIC, bytes=found.shared - RESERVED),
+            replace(SWIZZLED, bytes=found.shared - RESERVED_BYTES),
+            replace(DYNAMIC, bytes=found.shared - RESERVED_BYTES),
             FRAGMENT,
             replace(LOCAL, bytes=512 << 10),
             replace(REGISTER, bytes=1020),

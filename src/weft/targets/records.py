@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,10 @@ class Caches:
     l2_speed: float = 48.0
     l3_speed: float = 24.0
     memory_speed: float = 8.0
+
+
+RESERVED_BYTES: Final = 1 << 10
+"""Bytes of shared memory that each block of threads takes of its multiprocessor, beside its own."""
 
 
 @dataclass(frozen=True)

@@ -186,8 +186,14 @@ int cuGraphExecDestroy(Graph *graph) {
 int cuGraphDestroy(Graph *graph) { return cuGraphExecDestroy(graph); }
 
 /* A millisecond passes between any two events. */
-int cuEventCreate(Event **event, unsigned flags) { return *event = calloc(1, sizeof **event), flags ? INVALID_VALUE : 0; }
-int cuEventRecord(Event *event, Stream *s) { return event->stream = s, is_stream(s) ? 0 : INVALID_HANDLE; }
+int cuEventCreate(Event **event, unsigned flags) { return *event = calloc(1, sizeof **event), flags & ~2u ? INVALID_VALUE : 0; }
+int cuEventRecord(Event *event, Stream *s) { return event->stream = s, s == NULL || is_stream(s) ? 0 : INVALID_HANDLE; }
+int cuStreamWaitEvent(Stream *s, const Event *event, unsigned flags) { /* what is waited for is done at once, others wait on */
+  NOT_CAPTURED("");
+  if (!is_stream(s) || flags) return INVALID_VALUE;
+  if (event->stream != NULL) run(event->stream);
+  return 0;
+}
 int cuEventSynchronize(const Event *event) { return cuStreamSynchronize(event->stream); }
 int cuEventElapsedTime(float *made, const Event *begin, const Event *end) { return *made = 1.0f, begin && end ? 0 : INVALID_HANDLE; }
 int cuEventDestroy_v2(Event *event) { return free(event), 0; }

@@ -141,8 +141,8 @@ static int device_again(void *state, int64_t known, int32_t *status) {
 
 static weft_device device_of(fake_device *state) {
   weft_device used = {state, device_alloc, device_free, device_copy, device_launch, NULL, NULL, device_wait, device_end,
-                      device_submit, device_again};
-  weft_device made = {state, device_alloc, device_free, device_copy, NULL, NULL, device_begin, NULL, NULL, NULL, NULL};
+                      device_submit, device_again, NULL, NULL};
+  weft_device made = {state, device_alloc, device_free, device_copy, NULL, NULL, device_begin, NULL, NULL, NULL, NULL, NULL, NULL};
   state->table = used;
   return made;
 }

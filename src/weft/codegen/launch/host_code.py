@@ -34,6 +34,7 @@ from weft.loop import (
     Seq,
     Stmt,
     Store,
+    Twins,
     View,
     While,
     find_note,
@@ -79,6 +80,7 @@ class HostCode:
         self.in_use = [0, 0]  # locals, slots
         self.most = [0, 0]
         self.asserts: set[tuple[int, str]] = set()
+        self.twins = _twins(function)
 
     def code(self) -> bytes:
         """Returns the code of the whole function."""
@@ -181,6 +183,13 @@ class HostCode:
         return write(self, s)
 
 
+def _twins(function: Function) -> dict[str, Buffer]:
+    """Returns the parameters whose memory buffers may have, by the names of these."""
+    note = find_note(function.notes, Twins)
+    params = {p.name: p for p in function.params if isinstance(p, Buffer)}
+    return {} if note is None else {n: params[p] for n, p in zip(note.names, note.params, strict=True)}
+
+
 def _let(f: HostCode, s: Let) -> bytes:
     value = f.value(s.value)
     f.locals[s.var] = f.fresh_local()
@@ -199,7 +208,10 @@ def _alloc(f: HostCode, s: Alloc) -> bytes:
         return _ask(f, s.buffer, late)
     size = f.bytes_of(s.buffer.shape[0], s.buffer)
     f.slots[s.buffer] = f.fresh_slot()
-    return size + instruction(Op.ALLOC, f.slots[s.buffer], space_of(s.buffer) or HOST)
+    space = space_of(s.buffer) or HOST
+    if (tensor := f.twins.get(s.buffer.name)) is not None:
+        return size + instruction(Op.TWIN, f.slots[s.buffer], space, f.slot(tensor))
+    return size + instruction(Op.ALLOC, f.slots[s.buffer], space)
 
 
 def _ask(f: HostCode, buffer: Buffer, late: LateMemory) -> bytes:

@@ -10,7 +10,7 @@ from enum import IntEnum, auto
 from typing import Final
 
 MAGIC: Final = b"WFLP"
-VERSION: Final = 2
+VERSION: Final = 3
 
 HEAD: Final = struct.Struct("<4s9I")
 """What the bytes begin with: `MAGIC`, `VERSION`, their size, the numbers of inputs, outputs, locals, slots and callees, and where
@@ -62,6 +62,7 @@ class Op(IntEnum):
     FAIL = auto()  # number, count
     OUTPUT = auto()  # slot, number, rank
     KEEP = auto()  # slot, number
+    TWIN = auto()  # slot, space, source
 
 
 class Word(IntEnum):
@@ -84,7 +85,7 @@ OPERANDS: Final[dict[Op, int]] = {
     **dict.fromkeys((Op.GET, Op.SET, Op.CAST, Op.SKIP, Op.SKIP_ZERO, Op.BACK, Op.CONTEXT), 1),
     **dict.fromkeys((Op.CONST, Op.BUFFER, Op.CALL, Op.LAUNCH), 1),
     **dict.fromkeys((Op.LOAD, Op.STORE, Op.VIEW, Op.ALLOC, Op.COPY, Op.FAIL, Op.KEEP), 2),
-    **dict.fromkeys((Op.BIND, Op.SIZE, Op.OUTPUT), 3),
+    **dict.fromkeys((Op.BIND, Op.SIZE, Op.OUTPUT, Op.TWIN), 3),
 }
 """How many operands an instruction has, if any; that of `CONST` has a sign."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from weft.targets import Grid, Target
+from weft.targets import RESERVED_BYTES, Grid, Target
 
 SMOOTH: Final = 4.0
 """How sharp the greatest of several times is: parts that are nearly as busy as the busiest hinder each other."""
@@ -32,9 +32,6 @@ MEMORY_BYTES: Final = 18.0
 
 SHARED_BYTES: Final = 128.0
 """Bytes of shared memory that a multiprocessor reads in a cycle, if they are in different banks."""
-
-RESERVED_BYTES: Final = 1024
-"""Bytes of shared memory that each block takes of its multiprocessor, beside its own."""
 
 RESERVED_REGISTERS: Final = 32
 """Registers of a thread for indices, and what is on its way."""

@@ -8,6 +8,8 @@
                                                           assert read[0] < 10
                                                           copy(out0, out0_1)
 
+Where a caller has an input or an output in the device's memory, its twin is that, and nothing is copied (`Twins`).
+
 The constants are in the device's memory already, since the model was loaded. What the host itself computes with, late sizes and
 the values of checks, is copied back, one element each. Checks that kernels of a processor ask for where they see an index outside
 of its limits are made in each call: kernels of a device take the nearest index, and tell nobody. So no kernel has to wait for a
@@ -44,6 +46,7 @@ from weft.loop import (
     Stmt,
     Store,
     Thread,
+    Twins,
     View,
     While,
     copy,
@@ -152,7 +155,10 @@ def _main(f: Function, note: Entry, most: int | None, states: Set[str]) -> Funct
         own += last.memory
     for b in reversed(own):
         body = Alloc(b, body)
-    return Function(f.name, tuple(params), body, (Entry(note.kind, tuple(words)),))
+    tensors = [p for p in f.params if isinstance(p, Buffer) and p in twins and twins[p].name != p.name and p in params]
+    names = tuple([twins[p].name for p in tensors])
+    notes = Entry(note.kind, tuple(words)), *([Twins(names, tuple([p.name for p in tensors]))] if names else [])
+    return Function(f.name, tuple(params), body, notes)
 
 
 @dataclass

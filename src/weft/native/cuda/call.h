@@ -14,7 +14,7 @@
 #define MOST_GRAPHS 16
 #define MOST_DELIVERIES 64
 
-/* A block of the device's memory: what `alloc` returns. */
+/* A block of the device's memory; what `alloc` returns is its address. */
 typedef struct block {
   uint64_t address;
   int64_t bytes;
@@ -59,7 +59,7 @@ typedef struct call {
   weft_device table; /* the device as this call uses it */
   weft_cuda *device;
   struct call *next;
-  void *stream;
+  void *stream, *event;
   pool pool;
   segment segment; /* what is not handed over yet */
   graph *graphs[MOST_GRAPHS]; /* the last used first */
@@ -75,7 +75,7 @@ struct weft_cuda {
   void *context;
   weft_cuda_kernel *kernels;
   int32_t kernel_count, is_closed;
-  block constants;
+  pool held; /* blocks of nobody's pool: they were taken outside of calls, such as states */
   call *idle; /* the last used first: its memory and graphs are the likeliest to serve */
   weft_cuda_note note;
   void *note_to;
@@ -92,12 +92,14 @@ block *weft_cuda_take(call *c, int64_t bytes);
 void weft_cuda_give(call *c, block *b);
 int weft_cuda_keep(pool *p, block *b); /* adds a block of another call's; 0 where there is no memory */
 void weft_cuda_leave(pool *p, block *b); /* takes it out again */
+block *weft_cuda_find(const pool *p, const void *address); /* the block that begins there; NULL for none */
 void weft_cuda_release(const weft_cuda *device, pool *p); /* ends all blocks that are not taken */
 
 /* Copies (copies.c); waiting is for all that was handed over. */
 int32_t weft_cuda_to_device(call *c, uint64_t to, const uint8_t *from, int64_t bytes);
 int32_t weft_cuda_to_host(call *c, uint8_t *to, uint64_t from, int64_t bytes);
 int32_t weft_cuda_wait(call *c);
+int32_t weft_cuda_follow(call *c, void *stream); /* what comes next is done after what is on that stream now */
 void weft_cuda_end_staging(call *c);
 
 /* Launches (graphs.c): writes them down, and hands all over to the driver. */
@@ -110,7 +112,7 @@ void weft_cuda_forget_graphs(call *c);
 
 /* The place in the device's memory that an argument tells. */
 static inline uint64_t weft_cuda_place(const weft_argument *a) {
-  return ((const block *)(const void *)a->base)->address + (uint64_t)a->at;
+  return (uint64_t)(uintptr_t)a->base + (uint64_t)a->at;
 }
 
 #endif

@@ -20,6 +20,11 @@ int32_t weft_cuda_wait(call *c) {
   return status;
 }
 
+int32_t weft_cuda_follow(call *c, void *stream) {
+  int32_t status = ASK(c->device, cuEventRecord, c->event, stream);
+  return status == WEFT_OK ? ASK(c->device, cuStreamWaitEvent, c->stream, c->event, 0) : status;
+}
+
 void weft_cuda_end_staging(call *c) {
   if (c->staging.data != NULL) (void)c->device->driver.cuMemFreeHost(c->staging.data);
   c->staging.data = NULL;

@@ -18,6 +18,10 @@ extern "C" {
   F(cuStreamCreate, (void **made, unsigned flags)) \
   F(cuStreamDestroy_v2, (void *stream)) \
   F(cuStreamSynchronize, (void *stream)) \
+  F(cuStreamWaitEvent, (void *stream, void *event, unsigned flags)) \
+  F(cuEventCreate, (void **made, unsigned flags)) \
+  F(cuEventRecord, (void *event, void *stream)) \
+  F(cuEventDestroy_v2, (void *event)) \
   F(cuMemAlloc_v2, (uint64_t *made, size_t bytes)) \
   F(cuMemFree_v2, (uint64_t address)) \
   F(cuMemHostAlloc, (void **made, size_t bytes, unsigned flags)) \

@@ -2,6 +2,7 @@
 #include "call.h"
 
 #define NOT_WAITING_FOR_OTHERS 1 /* a flag of streams */
+#define WITHOUT_TIME 2           /* a flag of events */
 
 static __thread weft_cuda_failure failed;
 static __thread int has_failed;
@@ -26,9 +27,15 @@ int weft_cuda_take_failure(weft_cuda_failure *failure) {
 }
 
 /* What a call uses. */
-static void *call_alloc(void *state, int64_t bytes) { return weft_cuda_take((call *)state, bytes); }
+static void *address_of(const block *b) { return b == NULL ? NULL : (void *)(uintptr_t)b->address; }
 
-static void call_free(void *state, void *made) { weft_cuda_give((call *)state, (block *)made); }
+static void *call_alloc(void *state, int64_t bytes) { return address_of(weft_cuda_take((call *)state, bytes)); }
+
+static void call_free(void *state, void *made) {
+  call *c = (call *)state;
+  block *b = weft_cuda_find(&c->pool, made);
+  if (b != NULL) weft_cuda_give(c, b);
+}
 
 static int32_t call_copy(void *state, weft_argument to, weft_argument from, int64_t bytes) {
   call *c = (call *)state;
@@ -58,6 +65,8 @@ static int32_t call_launch(void *state, int32_t kernel, const int64_t grid[6], c
 
 static int32_t call_wait(void *state) { return weft_cuda_wait((call *)state); }
 
+static int32_t call_follow(void *state, void *stream) { return weft_cuda_follow((call *)state, stream); }
+
 static int32_t call_submit(void *state, int64_t *known) { return weft_cuda_submit_known((call *)state, known); }
 
 /* Launches that are noted are to be told one by one; those that wait to be handed over come first. */
@@ -82,9 +91,12 @@ static call *made(weft_cuda *device) {
   if (c == NULL) return NULL;
   *c = empty;
   c->device = device;
-  c->table = (weft_device){c, call_alloc, call_free, call_copy, call_launch, &device->constants, NULL, call_wait, call_end,
-                          call_submit, call_again};
-  if (ASK(device, cuStreamCreate, &c->stream, NOT_WAITING_FOR_OTHERS) == WEFT_OK) return c;
+  c->table = (weft_device){c, call_alloc, call_free, call_copy, call_launch, device->table.constants, NULL, call_wait, call_end,
+                          call_submit, call_again, call_follow, NULL};
+  if (ASK(device, cuStreamCreate, &c->stream, NOT_WAITING_FOR_OTHERS) == WEFT_OK) {
+    if (ASK(device, cuEventCreate, &c->event, WITHOUT_TIME) == WEFT_OK) return c;
+    (void)device->driver.cuStreamDestroy_v2(c->stream);
+  }
   weft_free(c);
   return NULL;
 }
@@ -105,26 +117,56 @@ static const weft_device *device_begin(void *state) {
   return c == NULL ? NULL : &c->table;
 }
 
-/* Outside of calls: a block that is taken belongs to nobody's pool until it is freed. */
+/* Outside of calls: a block that is taken is in the device's own list until it is freed. */
 static void *device_alloc(void *state, int64_t bytes) {
-  call *c = begin((weft_cuda *)state);
+  weft_cuda *device = (weft_cuda *)state;
+  call *c = begin(device);
   block *b;
+  int is_held = 0;
   if (c == NULL) return NULL;
   b = weft_cuda_take(c, bytes);
-  if (b != NULL) weft_cuda_leave(&c->pool, b);
+  if (b != NULL) {
+    weft_lock();
+    is_held = weft_cuda_keep(&device->held, b);
+    weft_unlock();
+    if (is_held) weft_cuda_leave(&c->pool, b);
+    else weft_cuda_give(c, b);
+  }
   (void)call_end(c);
+  return is_held ? address_of(b) : NULL;
+}
+
+/* Takes a block out of the device's list. */
+static block *let_go(weft_cuda *device, const void *freed) {
+  block *b;
+  weft_lock();
+  b = weft_cuda_find(&device->held, freed);
+  if (b != NULL) weft_cuda_leave(&device->held, b);
+  weft_unlock();
   return b;
 }
 
 static void device_free(void *state, void *freed) {
   weft_cuda *device = (weft_cuda *)state;
-  block *b = (block *)freed;
-  call *c = begin(device);
+  block *b = let_go(device, freed);
+  call *c;
+  if (b == NULL) return;
+  c = begin(device);
   b->is_taken = 0;
   if (c != NULL && weft_cuda_keep(&c->pool, b)) b = NULL;
   if (b != NULL && !device->is_closed) (void)device->driver.cuMemFree_v2(b->address);
   if (b != NULL) weft_free(b);
   if (c != NULL) (void)call_end(c);
+}
+
+/* The driver waits for all that uses a block before it frees it. */
+static void device_discard(void *state, void *freed) {
+  weft_cuda *device = (weft_cuda *)state;
+  block *b = let_go(device, freed);
+  if (b == NULL) return;
+  if (!device->is_closed && ASK(device, cuCtxSetCurrent, device->context) == WEFT_OK)
+    (void)device->driver.cuMemFree_v2(b->address);
+  weft_free(b);
 }
 
 static int32_t device_copy(void *state, weft_argument to, weft_argument from, int64_t bytes) {
@@ -145,10 +187,9 @@ weft_cuda *weft_cuda_open(const weft_cuda_driver *driver, void *context, const w
   device->driver = *driver, device->context = context;
   device->kernels = (weft_cuda_kernel *)(void *)(device + 1), device->kernel_count = count;
   for (int32_t i = 0; i < count; i++) device->kernels[i] = kernels[i];
-  device->constants = (block){constants, 0, 1};
   device->table =
-      (weft_device){device, device_alloc, device_free, device_copy, NULL, &device->constants, device_begin, NULL, NULL,
-                    NULL, NULL};
+      (weft_device){device, device_alloc, device_free, device_copy, NULL, (void *)(uintptr_t)constants, device_begin, NULL,
+                    NULL, NULL, NULL, NULL, device_discard};
   return device;
 }
 
@@ -164,6 +205,7 @@ void weft_cuda_close(weft_cuda *device) {
     weft_cuda_release(device, &c->pool);
     if (c->pool.blocks != NULL) weft_free(c->pool.blocks);
     if (c->segment.words != NULL) weft_free(c->segment.words);
+    (void)device->driver.cuEventDestroy_v2(c->event);
     (void)device->driver.cuStreamDestroy_v2(c->stream);
     weft_free(c);
   }
@@ -171,6 +213,8 @@ void weft_cuda_close(weft_cuda *device) {
 
 void weft_cuda_free(weft_cuda *device) {
   weft_cuda_close(device);
+  for (int32_t i = 0; i < device->held.count; i++) weft_free(device->held.blocks[i]);
+  if (device->held.blocks != NULL) weft_free(device->held.blocks);
   weft_free(device);
 }
 

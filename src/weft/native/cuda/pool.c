@@ -23,6 +23,12 @@ void weft_cuda_leave(pool *p, block *b) {
   p->count = kept;
 }
 
+block *weft_cuda_find(const pool *p, const void *address) {
+  for (int32_t i = 0; i < p->count; i++)
+    if (p->blocks[i]->address == (uint64_t)(uintptr_t)address) return p->blocks[i];
+  return NULL;
+}
+
 void weft_cuda_release(const weft_cuda *device, pool *p) {
   int32_t kept = 0;
   for (int32_t i = 0; i < p->count; i++) {

@@ -29,6 +29,7 @@ static const struct {
     [WEFT_OP_FREE] = {0, 0, ""},     [WEFT_OP_COPY] = {3, 0, "ss"},    [WEFT_OP_BUFFER] = {2, 0, "s"},
     [WEFT_OP_VALUE] = {1, 0, ""},    [WEFT_OP_CALL] = {0, 0, "c"},     [WEFT_OP_LAUNCH] = {6, 0, "c"},
     [WEFT_OP_FAIL] = {0, 0, "f"},      [WEFT_OP_OUTPUT] = {0, 0, "so"}, [WEFT_OP_KEEP] = {1, 0, "sk"},
+    [WEFT_OP_TWIN] = {1, 0, "sps"},
 };
 
 int32_t weft_launch_takes(uint8_t op) { return OPS[op].takes; }
@@ -185,12 +186,14 @@ static int32_t refused(weft_launch *p, int32_t status, weft_error *error, const 
 int32_t weft_launch_open(weft_launch *p, const void *bytes, int64_t size, weft_error *error) {
   static const char damaged[] = "the host program was altered: it is not well-formed";
   int32_t lacks_device = 0, is_right, *heights;
+  uint32_t version;
   p->bytes = (const uint8_t *)bytes;
   p->callees = NULL;
   p->stack = p->arguments = 0;
   if (bytes == NULL || size < WEFT_LAUNCH_HEAD || weft_u32_at(p->bytes) != WEFT_LAUNCH_MAGIC)
     return refused(p, WEFT_DAMAGED, error, "these bytes are no host program");
-  if (weft_u32_at(p->bytes + 4) != WEFT_LAUNCH_VERSION)
+  version = weft_u32_at(p->bytes + 4);
+  if (version < WEFT_LAUNCH_OLDEST || version > WEFT_LAUNCH_VERSION)
     return refused(p, WEFT_OTHER_VERSION, error, "the host program is of another version of Weft");
   p->size = weft_u32_at(p->bytes + 8);
   if (size != (int64_t)p->size || !head(p)) return refused(p, WEFT_DAMAGED, error, damaged);

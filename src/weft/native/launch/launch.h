@@ -14,7 +14,8 @@ extern "C" {
 #endif
 
 #define WEFT_LAUNCH_MAGIC 0x504C4657u /* "WFLP" */
-#define WEFT_LAUNCH_VERSION 2
+#define WEFT_LAUNCH_VERSION 3
+#define WEFT_LAUNCH_OLDEST 2 /* is read, too: it has no TWIN */
 #define WEFT_LAUNCH_HEAD 40 /* bytes: ten numbers of 32 bits */
 
 /* Instructions: what they take off the stack (the last is the top) and put on it, and the operands behind them in the code. */
@@ -47,6 +48,8 @@ enum weft_op {
   WEFT_OP_FAIL,      /* v...          number count the check of this number has failed */
   WEFT_OP_OUTPUT,    /* size...       slot number rank   asks for the memory of an output, whose sizes are known now */
   WEFT_OP_KEEP,      /* bytes         slot number        asks for kept memory */
+  WEFT_OP_TWIN,      /* bytes         slot space source  as ALLOC, but for a tensor that the caller has in this space: then it is
+                                                        the source's memory, to and from which COPY copies nothing */
   WEFT_OPS
 };
 

@@ -8,7 +8,7 @@
 typedef struct slot { /* a buffer; one that is not bound has no bytes */
   uint8_t *base;
   int64_t at, bytes;
-  int32_t space, is_constant, is_taken;
+  int32_t space, is_constant, is_taken, is_lent; /* lent: memory of the caller's, which is not freed */
 } slot;
 
 typedef struct machine {
@@ -18,7 +18,7 @@ typedef struct machine {
   weft_tensor *out;
   const uint8_t *at;
   int64_t *top; /* of the stack: the next free place */
-  int64_t *locals, turns;
+  int64_t *locals, turns, caller_inputs; /* those that are no states */
   slot *slots;
   uint32_t *taken; /* slots whose memory is to be given back, in the order in which it was taken */
   const weft_device **devices; /* as this call uses them; NULL: it has not yet */

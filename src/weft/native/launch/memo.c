@@ -46,7 +46,7 @@ static void note(const machine *m, moment *now, const uint8_t *at) {
 /* Whether a slot is as it was: what it has of the host's memory is of no account, since no launch sees it. */
 static int is_same(const slot *a, const slot *b) {
   return a->space == b->space && (a->base == b->base || a->space == 0) && a->at == b->at && a->bytes == b->bytes &&
-         a->is_constant == b->is_constant && a->is_taken == b->is_taken;
+         a->is_constant == b->is_constant && a->is_taken == b->is_taken && a->is_lent == b->is_lent;
 }
 
 static int is_same_values(const int64_t *a, const int64_t *b, int64_t count) {

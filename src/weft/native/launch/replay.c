@@ -106,6 +106,10 @@ static void bind_tensor(const machine *m, slot *s, const weft_tensor *t, uint32_
   int64_t bytes = m->ctx->state == NULL ? -1 : weft_state_room(m->ctx->state, number, word == WEFT_OUT);
   s->base = (uint8_t *)t->data, s->bytes = bytes < 0 ? weft_tensor_bytes(t) : bytes;
   if (bytes >= 0) s->space = m->ctx->model->state_space;
+  else if (m->ctx->places != NULL) {
+    const weft_place *place = &m->ctx->places[word == WEFT_OUT ? m->caller_inputs + number : number];
+    s->space = place->space, s->is_lent = place->is_direct;
+  }
 }
 
 /* Makes a slot the memory of an argument of the entry: 0 where a tensor's sizes make no sense. `plan` sees no data, which need not
@@ -141,7 +145,17 @@ static int32_t take(machine *m, slot *s, int64_t bytes, int32_t space) {
   if (space > 0) made = d == NULL ? NULL : d->alloc(d->state, bytes);
   else made = m->ctx->alloc(m->ctx, bytes);
   if (made == NULL) return WEFT_NO_MEMORY;
-  *s = (slot){(uint8_t *)made, 0, bytes, space, 0, 1};
+  *s = (slot){(uint8_t *)made, 0, bytes, space, 0, 1, 0};
+  m->taken[m->taken_count++] = (uint32_t)(s - m->slots);
+  return WEFT_OK;
+}
+
+/* Takes memory in a space for a tensor, or the tensor's own. */
+static int32_t take_twin(machine *m, slot *s, int64_t bytes, int32_t space, const slot *tensor) {
+  if (space == 0 || tensor->space != space || !tensor->is_lent || tensor->base == NULL || tensor->bytes < bytes)
+    return take(m, s, bytes, space);
+  *s = *tensor;
+  s->is_taken = 1;
   m->taken[m->taken_count++] = (uint32_t)(s - m->slots);
   return WEFT_OK;
 }
@@ -150,6 +164,10 @@ static int32_t take(machine *m, slot *s, int64_t bytes, int32_t space) {
 static void give_back(machine *m) {
   const slot freed = m->slots[m->taken[--m->taken_count]];
   const weft_device *d = freed.space > 0 ? device_of(m, freed.space) : NULL; /* which its memory is from */
+  if (freed.is_lent) {
+    m->slots[m->taken[m->taken_count]] = unbound;
+    return;
+  }
   for (uint32_t i = 0; i < m->program->slots; i++)
     if (m->slots[i].base == freed.base && m->slots[i].space == freed.space) m->slots[i] = unbound;
   if (d != NULL) d->free(d->state, freed.base);
@@ -180,12 +198,18 @@ static int32_t ask(machine *m, uint8_t op, slot *s, int64_t *v) {
   }
   if (made == NULL) return WEFT_NO_MEMORY;
   if (made != before || op == WEFT_OP_OUTPUT) forget(m, before);
-  *s = (slot){(uint8_t *)made, 0, bytes, 0, 0, 0};
+  *s = (slot){(uint8_t *)made, 0, bytes, 0, 0, 0, 0};
   return WEFT_OK;
+}
+
+/* Whether one of them is the other's memory, lent by the caller. */
+static int is_twin(const slot *a, const slot *b) {
+  return a->is_lent && b->is_lent && a->base == b->base && a->space == b->space && a->space > 0 && a->at == b->at;
 }
 
 static int32_t copy(machine *m, const slot *to, const slot *from, int64_t to_at, int64_t from_at, int64_t bytes) {
   int32_t space = to->space > 0 ? to->space : from->space;
+  if (is_twin(to, from) && to_at == from_at) return WEFT_OK;
   if (to->is_constant || !holds(to, to_at, bytes) || !holds(from, from_at, bytes)) return WEFT_DAMAGED;
   if (space > 0) {
     const weft_device *d = device_of(m, space);
@@ -250,12 +274,15 @@ static int32_t access(machine *m, uint8_t op, int64_t *v) {
   }
   s = next_slot(m);
   if (s->is_taken && (op == WEFT_OP_BIND || op == WEFT_OP_VIEW || op == WEFT_OP_ALLOC || op >= WEFT_OP_OUTPUT)) return WEFT_DAMAGED;
-  if (m->is_behind && (op >= WEFT_OP_OUTPUT || op == WEFT_OP_LOAD || op == WEFT_OP_STORE)) {
+  if (m->is_behind && (op == WEFT_OP_OUTPUT || op == WEFT_OP_KEEP || op == WEFT_OP_LOAD || op == WEFT_OP_STORE)) {
     int32_t status = wait(m, 0);
     if (status != WEFT_OK) return status;
   }
-  if (op >= WEFT_OP_OUTPUT) return ask(m, op, s, v);
-  if (op == WEFT_OP_ALLOC) return take(m, s, v[0], (int32_t)next_number(m));
+  if (op == WEFT_OP_OUTPUT || op == WEFT_OP_KEEP) return ask(m, op, s, v);
+  if (op == WEFT_OP_ALLOC || op == WEFT_OP_TWIN) {
+    int32_t space = (int32_t)next_number(m);
+    return op == WEFT_OP_ALLOC ? take(m, s, v[0], space) : take_twin(m, s, v[0], space, next_slot(m));
+  }
   if (op == WEFT_OP_COPY) return copy(m, s, next_slot(m), v[0], v[1], v[2]);
   if (op == WEFT_OP_BUFFER) {
     right = holds(s, v[0], v[1]) && add(m, 'b', s->base, s->at + v[0], s->space);
@@ -265,7 +292,7 @@ static int32_t access(machine *m, uint8_t op, int64_t *v) {
   } else if (op == WEFT_OP_VIEW) {
     const slot *source = next_slot(m);
     right = holds(source, v[0], v[1]);
-    if (right) *s = (slot){source->base, source->at + v[0], v[1], source->space, source->is_constant, 0};
+    if (right) *s = (slot){source->base, source->at + v[0], v[1], source->space, source->is_constant, 0, 0};
   } else {
     int64_t bytes = weft_dtype_bytes((int32_t)(n = next_number(m)));
     right = s->space == 0 && v[0] >= 0 && v[0] < s->bytes / bytes && (op == WEFT_OP_LOAD || !s->is_constant);
@@ -344,6 +371,17 @@ static int32_t run(machine *m) {
   }
 }
 
+/* Has the device go on after what others do with the caller's tensors. */
+static int32_t follow(machine *m) {
+  int32_t status = WEFT_OK;
+  for (int32_t i = 0; i < m->ctx->stream_count && status == WEFT_OK; i++) {
+    const weft_device *d = device_of(m, 1);
+    if (d == NULL) return WEFT_NO_MEMORY;
+    if (d->follow != NULL) status = d->follow(d->state, m->ctx->streams[i]);
+  }
+  return status;
+}
+
 static int32_t enter(weft_ctx *ctx, int32_t is_plan, const weft_tensor *in, weft_tensor *out) {
   const weft_launch *p = ctx->model->launch;
   int64_t values = p->stack + (int64_t)p->locals, slots = (int64_t)p->slots * (int64_t)sizeof(slot);
@@ -361,7 +399,9 @@ static int32_t enter(weft_ctx *ctx, int32_t is_plan, const weft_tensor *in, weft
   m.taken = (uint32_t *)(void *)(frame + values * 8 + slots + devices);
   m.taken_count = m.argument_count = m.is_behind = m.is_met = 0;
   m.recording = NULL;
-  status = run(&m);
+  m.caller_inputs = (int64_t)p->inputs - ctx->model->states;
+  status = is_plan ? WEFT_OK : follow(&m);
+  if (status == WEFT_OK) status = run(&m);
   if (m.taken_count > 0) (void)wait(&m, 0);
   while (m.taken_count > 0) give_back(&m);
   ended = wait(&m, 1);

@@ -116,7 +116,10 @@ class State {
   public:
     State(nb::object model, weft_state *state) : state(state), model_(std::move(model)) {}
     State(const State &) = delete;
-    ~State() { weft_state_free(state); }
+    ~State() {
+        nb::error_scope kept;  // a device of Python's runs code of its own
+        weft_state_free(state);
+    }
 
     void reset();
     State *copy();
@@ -169,9 +172,11 @@ nb::object numpy_array(nb::handle shape, nb::handle dtype, nb::handle block);
 
 void bind_artifact(nb::module_ &m);
 void bind_cuda(nb::module_ &m);
+void bind_device_array(nb::module_ &m);
 void bind_exchange(nb::module_ &m);
 void bind_memory(nb::module_ &m);
 void bind_kernel(nb::module_ &m);
 void bind_model(nb::module_ &m);
 void bind_running(nb::module_ &m);
 void bind_state(nb::module_ &m);
+void bind_tensors(nb::module_ &m);

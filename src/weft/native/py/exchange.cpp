@@ -2,51 +2,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "binding.h"
+#include "dlpack.h"
 
-struct Version {
-    uint32_t major, minor;
-};
-
-// DLManagedTensorVersioned
-struct Managed {
-    Version version;
-    void *context;
-    void (*deleter)(Managed *);
-    uint64_t flags;
-    nb::dlpack::dltensor tensor;
-};
-
-// DLPackExchangeAPI
-struct ExchangeTable {
-    Version version;
-    const void *older;
-    void *allocate, *managed_of;
-    int (*object_of)(Managed *, void **);
-    int (*view_of)(void *, nb::dlpack::dltensor *);
-    void *stream;
-};
-
-// An output that a tensor of another library holds.
-struct Held {
-    Managed managed;
-    Block *block;
-    std::vector<int64_t> sizes;  // and the strides behind them
-
-    static void release(Managed *managed) {
-        if (!Py_IsInitialized()) return;  // the memory goes with the process
-        nb::gil_scoped_acquire lock;
-        Held *held = static_cast<Held *>(managed->context);
-        delete held->block;
-        delete held;
-    }
-};
-
-Exchange::Exchange(nb::object type) : type_(std::move(type)) {
-    nb::object capsule = nb::getattr(type_, "__dlpack_c_exchange_api__", nb::none());
-    if (!PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api")) throw nb::type_error("the type has no exchange functions");
-    table_ = static_cast<const ExchangeTable *>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
-    if (table_->version.major != 1 || table_->view_of == nullptr) throw nb::type_error("its exchange functions are of another version");
+Exchange::Exchange(nb::object type) : type_(std::move(type)), table_(exchange_table(type_)) {
+    if (table_ == nullptr) throw nb::type_error("the type has no exchange functions of this version");
 }
 
 bool Exchange::view(nb::handle object, nb::dlpack::dltensor &view) const {
@@ -57,21 +16,12 @@ bool Exchange::view(nb::handle object, nb::dlpack::dltensor &view) const {
 }
 
 nb::object Exchange::tensor(const weft_tensor &made, Block *block) const {
-    auto *held = new Held{{{1, 0}, nullptr, &Held::release, 0, {}}, block, std::vector<int64_t>(2 * static_cast<size_t>(made.ndim))};
-    std::copy(made.shape, made.shape + made.ndim, held->sizes.begin());
-    int64_t *strides = held->sizes.data() + made.ndim, step = 1;
-    for (int32_t i = made.ndim; i-- > 0; step *= std::max<int64_t>(made.shape[i], 1)) strides[i] = step;
-    held->managed.context = held;
-    nb::dlpack::dltensor &tensor = held->managed.tensor;
-    tensor.data = block->data;
-    tensor.device = {nb::device::cpu::value, 0};
-    tensor.ndim = made.ndim;
-    tensor.dtype = dlpack_type(made.dtype);
-    tensor.shape = held->sizes.data();
-    tensor.strides = strides;
+    void *data = block->data;
+    nb::object owner = nb::cast(block, nb::rv_policy::take_ownership);
+    Managed *managed = managed_tensor(data, {nb::device::cpu::value, 0}, made.shape, made.ndim, made.dtype, std::move(owner));
     void *object = nullptr;
-    if (table_->object_of(&held->managed, &object) != 0) {
-        Held::release(&held->managed);
+    if (table_->object_of(managed, &object) != 0) {
+        managed->deleter(managed);
         throw nb::python_error();
     }
     return nb::steal(static_cast<PyObject *>(object));

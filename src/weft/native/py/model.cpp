@@ -3,22 +3,10 @@
 #include <cstring>
 #include <new>
 
-#include "binding.h"
+#include "tensors.h"
 extern "C" {
 #include "launch.h"
 }
-
-using Spec = std::pair<int32_t, int32_t>;  // dtype code, number of dimensions
-
-// An input while a call reads it: a buffer, or what another library has exported through DLPack.
-struct Input {
-    std::optional<Pinned> pinned;
-    nb::ndarray<nb::ro> exported;
-    const void *data;
-    const int64_t *shape;
-    int64_t bytes;
-    std::shared_ptr<Texts> texts{};
-};
 
 // A context borrowed from a model for one call.
 struct Borrowed {
@@ -55,6 +43,7 @@ class Model {
         }
         for (nb::handle device : devices) {
             modules_.append(device);
+            if (side_ == nullptr) side_ = std::make_shared<const DeviceSide>(device);
             devices_.push_back(*reinterpret_cast<const weft_device *>(nb::cast<uint64_t>(device.attr("address"))));
         }
         launch_.entries = entries_.data();
@@ -104,10 +93,21 @@ class Model {
         return made;
     }
 
-    nb::list run(nb::sequence inputs) { return call(inputs, nb::none(), nullptr); }
+    nb::list run(nb::sequence inputs) { return call(inputs, nb::none(), {}); }
 
     // Does the same with tensors of a library, for inputs and outputs; no output's size may be known only when the call has run.
-    nb::list run_in(nb::sequence inputs, const Exchange &library) { return call(inputs, nb::none(), nullptr, nullptr, &library); }
+    nb::list run_in(nb::sequence inputs, const Exchange &library) { return call(inputs, nb::none(), {nullptr, nullptr, &library}); }
+
+    // Does as run_into, or as run_with; outputs that are not given stay in the device's memory.
+    nb::list run_on_device(nb::sequence inputs, nb::handle outputs, nb::handle stop, State *state) {
+        if (side_ == nullptr) throw nb::type_error("no device runs the model");
+        return run_stoppable(inputs, outputs, stop, state == nullptr ? nullptr : state->state, true);
+    }
+
+    DeviceArray *new_array(std::vector<int64_t> shape, int32_t code) const {
+        if (side_ == nullptr) throw nb::type_error("no device runs the model");
+        return new DeviceArray(side_, std::move(shape), code);
+    }
 
     // Does as run_into, with a state.
     nb::list run_with(nb::sequence inputs, State &state, nb::handle outputs, nb::handle stop) {
@@ -143,6 +143,7 @@ class Model {
     nb::list modules_;
     std::vector<weft_kernel> entries_;
     std::vector<weft_device> devices_;
+    std::shared_ptr<const DeviceSide> side_;  // of the first of them
     weft_launch launch_{};
     std::vector<Spec> inputs_, outputs_;  // beside the states
     std::vector<weft_state_row> rows_;
@@ -157,10 +158,18 @@ class Model {
         const void *made;  // nullptr: the model writes into the caller's memory itself
     };
 
-    nb::list call(nb::sequence inputs, nb::handle outputs, const uint8_t *flag, weft_state *state = nullptr,
-                  const Exchange *library = nullptr) {
+    // How a call is run, beside its tensors.
+    struct How {
+        const uint8_t *flag = nullptr;
+        weft_state *state = nullptr;
+        const Exchange *library = nullptr;
+        bool is_on_device = false;
+    };
+
+    nb::list call(nb::sequence inputs, nb::handle outputs, const How &how) {
         Running::begin();
-        std::vector<Input> taken = take_inputs(inputs, library);
+        Taking taking(side_.get(), how.library);
+        std::vector<Input> taken = take_inputs(inputs, taking);
         std::vector<weft_tensor> in, out;
         std::vector<int64_t> shapes(output_dims_);
         in.reserve(inputs_.size());
@@ -175,24 +184,33 @@ class Model {
         }
 
         Borrowed borrowed(model_);
-        int32_t status = state == nullptr ? WEFT_OK : weft_use(borrowed.ctx, state);
+        int32_t status = how.state == nullptr ? WEFT_OK : weft_use(borrowed.ctx, how.state);
         if (status == WEFT_OK) status = weft_plan(borrowed.ctx, in.data(), out.data());
         if (status != WEFT_OK) raise_failed(status, "plan", *borrowed.ctx);
         nb::list arrays;
         std::vector<Block *> late(std::any_of(shapes.begin(), shapes.end(), is_late) ? out.size() : 0);
         std::vector<Given> given;
         std::vector<nb::object> kept;
+        std::vector<weft_place> places;
+        if (side_ != nullptr) {
+            for (const Input &input : taken) places.push_back(input.place);
+            places.resize(in.size() + out.size(), weft_place{0, 1});
+        }
+        weft_place *output_places = places.empty() ? nullptr : places.data() + in.size();
         if (outputs.is_none()) {
-            for (size_t i = 0; i < out.size(); i++)
-                arrays.append(library == nullptr ? allocate(out[i], dtypes_[i]) : library->tensor(out[i], block_for(out[i])));
+            for (size_t i = 0; i < out.size(); i++) arrays.append(new_output(i, out[i], how, output_places));
         } else {
-            take_outputs(nb::borrow<nb::sequence>(outputs), taken, out, arrays, given, kept);
+            take_outputs(nb::borrow<nb::sequence>(outputs), taken, out, arrays, given, kept, how, taking, output_places);
         }
         if (!late.empty()) weft_on_output(borrowed.ctx, &give, &late);
+        if (std::any_of(places.begin(), places.end(), [](weft_place p) { return p.space != 0; })) {
+            borrowed.ctx->places = places.data();
+            borrowed.ctx->stream_count = taking.streams(borrowed.ctx->streams);
+        }
         {
-            Running running(borrowed.ctx, processors_, flag);
+            Running running(borrowed.ctx, processors_, how.flag);
             nb::gil_scoped_release release;
-            status = flag != nullptr && running.asked_to_stop() ? STOPPED : weft_run(borrowed.ctx, in.data(), out.data());
+            status = how.flag != nullptr && running.asked_to_stop() ? STOPPED : weft_run(borrowed.ctx, in.data(), out.data());
             for (const Given &g : given)
                 if (status == WEFT_OK && g.made != nullptr)
                     std::memcpy(g.pinned.view.buf, g.made, static_cast<size_t>(g.pinned.view.len));
@@ -210,11 +228,22 @@ class Model {
         return arrays;
     }
 
-    nb::list run_stoppable(nb::sequence inputs, nb::handle outputs, nb::handle stop, weft_state *state) {
-        if (stop.is_none()) return call(inputs, outputs, nullptr, state);
+    nb::list run_stoppable(nb::sequence inputs, nb::handle outputs, nb::handle stop, weft_state *state, bool is_on_device = false) {
+        if (stop.is_none()) return call(inputs, outputs, {nullptr, state, nullptr, is_on_device});
         Pinned flag(stop, PyBUF_SIMPLE);
         if (flag.view.len < 1) throw nb::value_error("a flag that stops a call has one byte");
-        return call(inputs, outputs, static_cast<const uint8_t *>(flag.view.buf), state);
+        return call(inputs, outputs, {static_cast<const uint8_t *>(flag.view.buf), state, nullptr, is_on_device});
+    }
+
+    // A new array for an output, where the caller wants it.
+    nb::object new_output(size_t number, weft_tensor &made, const How &how, weft_place *places) const {
+        if (how.library != nullptr) return how.library->tensor(made, block_for(made));
+        if (!how.is_on_device || std::any_of(made.shape, made.shape + made.ndim, is_late)) return allocate(made, dtypes_[number]);
+        auto *array = new DeviceArray(side_, std::vector<int64_t>(made.shape, made.shape + made.ndim), made.dtype);
+        nb::object kept = nb::cast(array, nb::rv_policy::take_ownership);
+        made.data = array->data;
+        places[number] = {1, 1};
+        return kept;
     }
 
     static bool is_late(int64_t size) { return size == -1; }
@@ -231,13 +260,25 @@ class Model {
 
     // Sets the data of each output: the caller's memory where that will do, new memory elsewhere.
     void take_outputs(nb::sequence outputs, const std::vector<Input> &inputs, std::vector<weft_tensor> &out,
-                      nb::list &arrays, std::vector<Given> &given, std::vector<nb::object> &kept) const {
+                      nb::list &arrays, std::vector<Given> &given, std::vector<nb::object> &kept, const How &how,
+                      Taking &taking, weft_place *places) const {
+        std::vector<Input> there;  // outputs in the device's memory
         if (nb::len(outputs) != out.size()) throw nb::type_error("the number of outputs is not the model's");
         given.reserve(out.size());
         for (size_t i = 0; i < out.size(); i++) {
             nb::object output = outputs[i];
             if (output.is_none() || std::any_of(out[i].shape, out[i].shape + out[i].ndim, is_late)) {
-                arrays.append(allocate(out[i], dtypes_[i]));
+                arrays.append(new_output(i, out[i], how, places));
+                continue;
+            }
+            if (places != nullptr && taking.is_on_device(output)) {
+                there.push_back(taking.output(output, out[i]));
+                Input &own = there.back();
+                for (const Input &other : inputs) own.place.is_direct &= !own.overlaps(other);
+                for (size_t k = 0; k + 1 < there.size(); k++) own.place.is_direct &= !own.overlaps(there[k]);
+                out[i].data = const_cast<void *>(own.data);
+                places[i] = own.place;
+                arrays.append(output);
                 continue;
             }
             Pinned pinned(output, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | PyBUF_WRITABLE);
@@ -245,7 +286,7 @@ class Model {
             if (!fits(view, outputs_[i]) || !std::equal(out[i].shape, out[i].shape + out[i].ndim, view.shape))
                 throw nb::type_error("a given output's dtype or shape is not that of the model's output");
             bool direct = reinterpret_cast<uintptr_t>(view.buf) % WEFT_ALIGN == 0;
-            for (const Input &other : inputs) direct = direct && !overlap(view, other.data, other.bytes);
+            for (const Input &other : inputs) direct = direct && (other.place.space != 0 || !overlap(view, other.data, other.bytes));
             for (const Given &other : given)
                 direct = direct && !overlap(view, other.pinned.view.buf, other.pinned.view.len);
             if (direct) {
@@ -263,69 +304,12 @@ class Model {
         return x < y + bytes && y < x + a.len;
     }
 
-    std::vector<Input> take_inputs(nb::sequence inputs, const Exchange *library) const {
+    std::vector<Input> take_inputs(nb::sequence inputs, Taking &taking) const {
         if (nb::len(inputs) != inputs_.size()) throw nb::type_error("the number of inputs is not the model's");
         std::vector<Input> taken;
         taken.reserve(inputs_.size());
-        for (nb::handle input : inputs) {
-            const Spec &spec = inputs_[taken.size()];
-            nb::dlpack::dltensor view;
-            if (library != nullptr && library->view(input, view)) {
-                taken.push_back(take_viewed(view, spec));
-                continue;
-            }
-            taken.push_back(PyObject_CheckBuffer(input.ptr()) ? take_buffer(input, spec) : take_exported(input, spec));
-        }
+        for (nb::handle input : inputs) taken.push_back(taking.input(input, inputs_[taken.size()]));
         return taken;
-    }
-
-    static Input take_buffer(nb::handle input, const Spec &spec) {
-        Pinned pinned(input, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
-        const Py_buffer view = pinned.view;
-        static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
-        if (spec.first == WEFT_HANDLE && view.ndim == spec.second) {
-            std::shared_ptr<Texts> texts = take_texts(view);
-            const void *data = texts->handles.data();
-            return {std::move(pinned), {}, data, reinterpret_cast<const int64_t *>(view.shape), view.len, std::move(texts)};
-        }
-        if (!fits(view, spec)) throw nb::type_error("an input's dtype or rank is not the model's");
-        return {std::move(pinned), {}, view.buf, reinterpret_cast<const int64_t *>(view.shape), view.len};
-    }
-
-    static Input take_viewed(const nb::dlpack::dltensor &view, const Spec &spec) {
-        if (view.device.device_type != nb::device::cpu::value || view.ndim != spec.second || code_of(view.dtype) != spec.first)
-            throw nb::type_error("an input's device, dtype or rank is not the model's");
-        if (!is_contiguous(view)) throw nb::value_error("an input is not contiguous");
-        return {std::nullopt, {}, view.data, view.shape, 0};
-    }
-
-    // A tensor of another library, if it is as the model wants it.
-    static Input take_exported(nb::handle input, const Spec &spec) {
-        nb::object exporter = nb::getattr(input, "__dlpack__", nb::none());
-        if (exporter.is_none()) throw nb::type_error("an input is no array");
-        auto tensor = nb::cast<nb::ndarray<nb::ro>>(exporter(nb::arg("max_version") = nb::make_tuple(1, 0)));
-        if (tensor.device_type() != nb::device::cpu::value || tensor.ndim() != static_cast<size_t>(spec.second) ||
-            code_of(tensor.dtype()) != spec.first)
-            throw nb::type_error("an input's device, dtype or rank is not the model's");
-        int64_t step = 1;
-        for (size_t i = tensor.ndim(); i-- > 0; step *= static_cast<int64_t>(tensor.shape(i)))
-            if (tensor.shape(i) != 1 && tensor.stride(i) != step) throw nb::value_error("an input is not contiguous");
-        const void *data = tensor.data();
-        const int64_t *shape = tensor.shape_ptr();
-        return {std::nullopt, std::move(tensor), data, shape, step * weft_dtype_bytes(spec.first)};
-    }
-
-    static bool fits(const Py_buffer &view, const Spec &spec) {
-        const char *format = view.format == nullptr ? "B" : view.format;
-        if (*format == '=' || *format == '<' || *format == '@') format++;
-        return view.ndim == spec.second && view.itemsize == weft_dtype_bytes(spec.first) && names(format, spec.first);
-    }
-
-    // The buffer protocol has no bfloat16, nor smaller floats and integers: they come as bytes of nothing in particular.
-    static bool names(const char *format, int32_t code) {
-        if (code == WEFT_BF16) return std::strcmp(format, "2x") == 0;
-        if (code > WEFT_HANDLE) return std::strcmp(format, "1x") == 0 || std::strcmp(format, "x") == 0;
-        return *format != 0 && format[1] == 0 && std::strchr(SCALARS[code].formats, *format) != nullptr;
     }
 
     static nb::object shape_of(const weft_tensor &tensor) {
@@ -380,6 +364,9 @@ void bind_model(nb::module_ &m) {
         .def("set_states", &Model::set_states, nb::arg("states"))
         .def("run_with", &Model::run_with, nb::arg("inputs"), nb::arg("state"), nb::arg("outputs").none(),
              nb::arg("stop").none())
+        .def("run_on_device", &Model::run_on_device, nb::arg("inputs"), nb::arg("outputs").none(), nb::arg("stop").none(),
+             nb::arg("state").none())
+        .def("new_array", &Model::new_array, nb::arg("shape"), nb::arg("dtype"), nb::rv_policy::take_ownership)
         .def("run", &Model::run, nb::arg("inputs"))
         .def("run_in", &Model::run_in, nb::arg("inputs"), nb::arg("library"))
         .def("run_into", &Model::run_into, nb::arg("inputs"), nb::arg("outputs").none(), nb::arg("stop").none());

@@ -65,10 +65,12 @@ NB_MODULE(_rt, m) {
     });
     bind_artifact(m);
     bind_cuda(m);
+    bind_device_array(m);
     bind_exchange(m);
     bind_memory(m);
     bind_kernel(m);
     bind_model(m);
     bind_running(m);
     bind_state(m);
+    bind_tensors(m);
 }

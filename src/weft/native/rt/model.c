@@ -96,6 +96,8 @@ weft_ctx *weft_acquire(weft_model *model) {
   }
   ctx->planned = 0;
   ctx->give = NULL;
+  ctx->places = NULL;
+  ctx->stream_count = 0;
   return ctx;
 }
 

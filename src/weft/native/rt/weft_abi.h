@@ -23,6 +23,14 @@ typedef int32_t (*weft_entry)(weft_ctx *ctx, const weft_tensor *in, weft_tensor 
 
 typedef struct weft_strings weft_strings;
 
+/* Where the data of a caller's tensor is: the space, 0 for the host's memory, and whether kernels may work there, or have to have
+ * it elsewhere: it is not aligned, or an output that overlaps another tensor. */
+typedef struct weft_place {
+  int32_t space, is_direct;
+} weft_place;
+
+#define WEFT_MOST_STREAMS 4
+
 /* Memory that a context keeps from call to call, and makes larger. */
 typedef struct weft_kept {
   uint8_t *data;
@@ -67,6 +75,10 @@ struct weft_ctx {
   weft_state *state;                                       /* of the calls to come; NULL for none */
   weft_strings *strings;                                   /* NULL until there are some */
   void *memo;                                              /* of launch/, one block; NULL for none */
+  const weft_place *places;                                /* of all inputs, then all outputs, of the caller's; NULL: all are in
+                                                              the host's memory */
+  void *streams[WEFT_MOST_STREAMS];                        /* of the device's driver, on which others make and use these tensors */
+  int32_t stream_count;
 };
 
 /* Prepares a context that belongs to no model, to call a bare kernel with. */

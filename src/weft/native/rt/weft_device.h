@@ -15,7 +15,8 @@ typedef struct weft_argument { /* letter b: a place in a buffer of a space; v: a
  * device looks into. A copy may be to or from the host's memory, space 0, or another device's. `constants` is the block that has the
  * model's constants in this memory. Where there is `begin`, a call uses the device that it returns, from its thread alone, until `end`
  * (NULL: no memory), and `launch` is that one's. Where there is `wait`, copies to the host are there after it, and after `end`. `submit`
- * tells a number by which all launches since the last copy can be made `again` (0: none), which returns whether it did. */
+ * tells a number by which all launches since the last copy can be made `again` (0: none), which returns whether it did. A call goes on
+ * after what is on a stream of the driver's, where it is told to `follow` that. `discard` frees a block that others may still use. */
 typedef struct weft_device {
   void *state;
   void *(*alloc)(void *state, int64_t bytes);
@@ -26,6 +27,8 @@ typedef struct weft_device {
   const struct weft_device *(*begin)(void *state);
   int32_t (*wait)(void *state), (*end)(void *state), (*submit)(void *state, int64_t *known);
   int (*again)(void *state, int64_t known, int32_t *status);
+  int32_t (*follow)(void *state, void *stream);
+  void (*discard)(void *state, void *block);
 } weft_device;
 
 #endif

@@ -19,6 +19,7 @@ from weft.runtime.devices.device import Argument
 from weft.support.errors import DeviceError, ToolchainError
 
 _NOT_WAITING_FOR_OTHERS: Final = 1
+_DLPACK_KIND: Final = 2
 _THIS_THREAD: Final = 1
 """A mode of capture."""
 
@@ -53,6 +54,16 @@ class CudaDevice:
     def name(self) -> str:
         """The name by which its driver knows it."""
         return self.found.name
+
+    @property
+    def dlpack(self) -> tuple[int, int]:
+        """The kind of its memory, and its number."""
+        return _DLPACK_KIND, 0
+
+    @property
+    def stream(self) -> int:
+        """The stream of what is done outside of calls."""
+        return self._stream
 
     def _enter(self) -> None:
         call("cuCtxSetCurrent", c_void_p(self._context))

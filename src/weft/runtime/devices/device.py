@@ -74,6 +74,19 @@ class Calls(Protocol):
 
 
 @runtime_checkable
+class Shared(Protocol):
+    """A device in whose memory other libraries have tensors, too."""
+
+    @property
+    def dlpack(self) -> tuple[int, int]:
+        """The kind of its memory, and its number, as DLPack tells them."""
+
+    @property
+    def stream(self) -> int:
+        """The driver's handle of the stream on which tensors of others are asked to be ready."""
+
+
+@runtime_checkable
 class HasCalls(Protocol):
     """A device whose functions are in C: no Python runs between those of a call."""
 

@@ -9,15 +9,21 @@ from contextlib import contextmanager
 import numpy as np
 
 from weft.native import _rt
-from weft.runtime.devices.device import Calls, Device, HasCalls, Launch
+from weft.runtime.devices.device import Calls, Device, HasCalls, Launch, Shared
 from weft.runtime.devices.python_calls import PythonCalls
 
 
 class DeviceTable:
-    """Keeps a device, and a model's constants in its memory; `address` is that of the table of its functions."""
+    """Keeps a device, and a model's constants in its memory; `address` is that of the table of its functions.
+
+    `dlpack` is the kind and the number of its memory for other libraries, None where none has tensors there, and `stream` the one
+    on which these are asked to be ready.
+    """
 
     def __init__(self, device: Device, constants: _rt.Block) -> None:
         self.device = device
+        self.dlpack: tuple[int, int] | None = device.dlpack if isinstance(device, Shared) else None
+        self.stream = device.stream if isinstance(device, Shared) else 0
         weakref.finalize(self, device.close)
         block = device.alloc(constants.nbytes)
         if constants.nbytes:

@@ -37,6 +37,8 @@ class _Table(Structure):
         ("end", c_void_p),
         ("submit", c_void_p),
         ("again", c_void_p),
+        ("follow", c_void_p),
+        ("discard", c_void_p),
     )
 
 
