@@ -18,7 +18,7 @@ check: where a program launches the same kernels in every call, its checks come 
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -155,10 +155,13 @@ def _main(f: Function, note: Entry, most: int | None, states: Set[str]) -> Funct
         own += last.memory
     for b in reversed(own):
         body = Alloc(b, body)
-    tensors = [p for p in f.params if isinstance(p, Buffer) and p in twins and twins[p].name != p.name and p in params]
-    names = tuple([twins[p].name for p in tensors])
-    notes = Entry(note.kind, tuple(words)), *([Twins(names, tuple([p.name for p in tensors]))] if names else [])
-    return Function(f.name, tuple(params), body, notes)
+    return Function(f.name, tuple(params), body, (Entry(note.kind, tuple(words)), *_twins_of(params, twins)))
+
+
+def _twins_of(params: Sequence[Param], twins: Mapping[Buffer, Buffer]) -> tuple[Twins, ...]:
+    """Returns the note of the tensors that a call may be given in the device's memory, with those that they are copied to."""
+    tensors = [p for p in params if isinstance(p, Buffer) and p in twins and twins[p].name != p.name]
+    return (Twins(tuple([twins[p].name for p in tensors]), tuple([p.name for p in tensors])),) if tensors else ()
 
 
 @dataclass
