@@ -93,6 +93,20 @@ def test_one_for_several_dependences(golden: Golden) -> None:
     golden(text)
 
 
+def test_one_of_the_block_serves_what_only_warps_depend_on_too(golden: Golden) -> None:
+    def rows(line: str) -> str:
+        inside = indented(f'for t in bound(0, 32, thread="threadIdx.x"):\n    {line}\n')
+        return f'for r in bound(0, 2, thread="threadIdx.y"):\n{inside}'
+
+    text, count = lowered(
+        rows("S[r * 32 + t] = A[i, r * 32 + t]")
+        + rows("T[r * 32 + t] = A[i, r * 32 + t] * 2.0")
+        + rows("C[i, r * 32 + t] = S[63 - (r * 32 + t)] + T[r * 32 + (31 - t)]")
+    )
+    assert count == 1
+    golden(text)
+
+
 def test_two_where_one_cannot_serve_both() -> None:
     middle = phase("x", "T[u] = S[63 - u]", var="u")
     assert lowered(WRITE + middle + phase("x", "C[i, w] = T[63 - w]", var="w"))[1] == 2

@@ -173,12 +173,12 @@ class _Plan:
                 self.put(level, gap, intrinsic)
 
     def put(self, level: ThreadSpot, gap: int, intrinsic: str) -> None:
-        """Puts a barrier before part number *gap* of a level, or behind its last part."""
+        """Puts a barrier before part number *gap* of a level, or behind its last part, where there is none."""
         parts = _parts(level)
         if gap < len(parts):
-            self.barriers.before[parts[gap].number] = intrinsic
+            self.barriers.before.setdefault(parts[gap].number, intrinsic)
         else:
-            self.barriers.after[parts[-1].number] = intrinsic
+            self.barriers.after.setdefault(parts[-1].number, intrinsic)
 
     def is_kept(self, d: Dependence, level: ThreadSpot) -> bool:
         """Tells whether there is a barrier on every path from the source of *d* to its sink."""
@@ -187,6 +187,8 @@ class _Plan:
             return True
         if first is None or last is None:
             return False
+        if first.number in self.barriers.after or last.number in self.barriers.before:
+            return True
         parts, i, j = _parts(level), first.number, last.number
         if d.far:
             between = parts
