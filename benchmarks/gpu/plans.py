@@ -6,7 +6,7 @@
     .venv/bin/python benchmarks/gpu/plans.py gemm1024_bf16 --dry                    compiles them only
 
 A plan is told by the fields of `FragmentTile` for products, of `RowThreads` for rows, in order. Plans are compiled in processes.
-With `--hints` each is also timed with what it reads once loaded as all else, and loaded so that no cache keeps it.
+With `--hints` each is also timed with stores, and with loads, that do not keep what they move in the caches.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ RULES: dict[type, tuple[Any, str]] = {
     RowThreads: (row_blocks, "row_thread_plans"),
 }
 HINTS = {
-    "plain": [(r"weft_once\(\((const \w+4 \*)\)", r"*((\1)")],
-    "streamed": [(r"L1::no_allocate", "cs")],
+    "stores": [(r"\*\((\w+4) \*\)\((.*)\) = (.*);$", r"__stcs((\1 *)(\2), \3);")],
+    "loads": [(r"= \*\((const \w+4 \*)\)\((p0 .*)\);$", r"= __ldcs((\1)(\2));")],
 }
-"""Other loads in the place of those of what a kernel reads once."""
+"""The vectors of a kernel's text that are moved past the caches."""
 
 
 @dataclass(frozen=True)

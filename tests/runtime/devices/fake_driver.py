@@ -54,7 +54,6 @@ WEFT_QUAD(float4, float)
 WEFT_QUAD(int4, int)
 WEFT_QUAD(uint4, unsigned)
 """
-ONCE = "template <class T> static inline T weft_once(const T *at) { return *at; }"
 WARP_PRODUCT = """
 extern "C" void fake_warp_product(int is_bf16, float *c, const uint32_t *a, const uint32_t *b);
 #define WEFT_MMA(type, c0, c1, c2, c3, a0, a1, a2, a3, b0, b1) do { \\
@@ -121,7 +120,7 @@ def host_text(text: str) -> str:
     """The text of kernels with all that they need on the processor, and the functions by which the driver calls them."""
     facts, kernels = read_facts(text)
     entries = [_entry(name, params) for name, params in _KERNEL.findall(kernels)]
-    products = [ONCE, ASYNC, GROUPS, WARP_PRODUCT, GATHER]
+    products = [ASYNC, GROUPS, WARP_PRODUCT, GATHER]
     return "\n".join(
         [
             HEAD,

@@ -89,8 +89,7 @@ def _loaded_at_once(f: Writer, words: MemoryVectors, e: Load, place: str) -> Val
     made: list[str] = []
     for n in range(0, e.dtype.lanes, words.lanes(e.dtype)):
         name, at = f.fresh("v"), f"({pointer})({place}{f' + {n}' if n else ''})"
-        once = words.load_once if e.buffer in f.read_once else None
-        f.local(name, f"const {kind} {name} = {f'*{at}' if once is None else once(kind, at)};")
+        f.local(name, f"const {kind} {name} = *{at};")
         made += words.taken_apart(name, e.dtype)
     return tuple(made)
 

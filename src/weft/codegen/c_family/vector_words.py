@@ -43,13 +43,11 @@ class MemoryVectors:
 
     `type_name` is the type of a vector, `made` one of its words, and `names` are the names of these. Shorter elements,
     integers in C, are parts of unsigned words, the first in the lowest bits, and may fill one. Longer vectors are several.
-    `load_once` loads a vector of a type, from a pointer, that a kernel does not read again, where the language tells that apart.
     """
 
     type_name: Callable[[DType], str]
     made: Callable[[str, Sequence[str]], str]
     names: str = "xyzw"
-    load_once: Callable[[str, str], str] | None = None
 
     def lanes(self, dtype: DType) -> int:
         """Returns how many elements of *dtype* are accessed at once; 0 where they are no words, nor whole parts of them."""

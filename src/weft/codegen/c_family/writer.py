@@ -95,7 +95,6 @@ class Writer:
         self.frame_bytes = 0
         self.dynamic_bytes = 0
         self.has_puns = False
-        self.read_once: frozenset[Buffer] = frozenset()
         self.narrows = target.grid is not None and target.grid.index_bits == i32.bits
         self.narrow: set[Var] = set()
         self._traps: dict[Expr, bool] = {}

@@ -14,7 +14,6 @@ from weft.codegen.c_family.vector_words import MemoryVectors
 from weft.codegen.cuda.async_copies import COPIES, COPY_HELPERS, DYNAMIC_SCOPE, SWIZZLED_SCOPE, write_dynamic
 from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, PRODUCTS
 from weft.codegen.cuda.group_products import GROUP_HELPERS, GROUP_PRODUCTS
-from weft.codegen.cuda.read_once import load_once
 from weft.loop import BARRIER, WARP_BARRIER
 
 WORDS: Final = ThreadWords(
@@ -35,7 +34,6 @@ CUDA: Final = Dialect(
     memory_vectors=MemoryVectors(
         type_name=lambda dtype: f"{dtype.element.numpy.name.removesuffix('32')}{dtype.lanes}",
         made=lambda kind, lanes: f"make_{kind}({', '.join(lanes)})",
-        load_once=load_once,
     ),
 )
 

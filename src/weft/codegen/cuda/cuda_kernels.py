@@ -17,7 +17,6 @@ from weft.codegen.cuda.cuda_dialect import CUDA, OWN_HELPERS
 from weft.codegen.cuda.cuda_head import HEAD
 from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, GATHER, MMA
 from weft.codegen.cuda.group_products import GROUP_HELPERS, GROUP_MACROS, PRODUCT_MACROS
-from weft.codegen.cuda.read_once import LOAD_ONCE, buffers_read_once
 from weft.loop import Buffer, Function, MayAlias, Program, find_note
 from weft.runtime.devices import dynamic_symbol
 from weft.targets import Target
@@ -34,15 +33,14 @@ def write_source(program: Program, target: Target) -> Source:
 def whole_source(source: Source) -> str:
     """Returns the text of `write_source` with its head and its helpers, as NVRTC takes it."""
     facts, text = read_facts(source.text)
-    return "\n".join([HEAD, *macros(facts.helpers, text), helpers(facts.helpers, OWN_HELPERS), text])
+    return "\n".join([HEAD, *macros(facts.helpers), helpers(facts.helpers, OWN_HELPERS), text])
 
 
-def macros(needs: Sequence[str], text: str) -> list[str]:
-    """Returns the macros that helpers called *needs*, and the statements beside them in *text*, are written with."""
+def macros(needs: Sequence[str]) -> list[str]:
+    """Returns the macros of instructions that helpers called *needs*, and the statements beside them, are written with."""
     groups = dict.fromkeys([PRODUCT_MACROS[n.removeprefix("group_")] for n in needs if n in GROUP_HELPERS])
     found = [MMA] if set(needs) & set(FRAGMENT_HELPERS) else []
     found += [GATHER] if set(needs) & {*FRAGMENT_HELPERS, *GROUP_HELPERS} else []
-    found += [LOAD_ONCE] if "weft_once(" in text else []
     found += [COPY_MACROS] if set(needs) & {*COPY_HELPERS, *GROUP_HELPERS} else []
     return [*found, *([GROUP_MACROS, *groups] if groups else [])]
 
@@ -66,7 +64,6 @@ def _define(w: Writer, fn: Function) -> str:
         params.append(
             f"{pointer_type(w, p)}{restrict}{name}" if isinstance(p, Buffer) else f"{scalar_type(p.dtype)} {name}"
         )
-    w.read_once = frozenset() if find_note(fn.notes, MayAlias) else buffers_read_once(fn)
     write(w, fn.body)
     x, y, z = threads_of(fn)
     symbol = symbol_of(fn.name)
