@@ -8,7 +8,14 @@ from math import inf
 
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
-from weft.cost.rules.grid_time import LAUNCH_CYCLES, BlockWork, blocks_at_once, grid_cycles, traffic_cycles
+from weft.cost.rules.grid_time import (
+    FETCH_CYCLES,
+    LAUNCH_CYCLES,
+    BlockWork,
+    blocks_at_once,
+    grid_cycles,
+    traffic_cycles,
+)
 from weft.cost.rules.shared_tile import BANKS
 from weft.targets import Grid, Target
 from weft.targets.instructions import (
@@ -30,8 +37,8 @@ ROWS, KEYS = (1, 2, 4, 8), (1, 2, 4, 8)
 WARPS, FRAGMENTS = (4, 2, 8, 1), (8, 4)
 """Warps of a block that multiply in fragments, and fragments of keys that each takes at once."""
 
-WARP_GROUPS, COPIES = (1, 2), 2
-"""Groups of four warps of a block, and the blocks of keys and values in its memory."""
+COPIES = 2
+"""The blocks of keys and values in the memory of a group of warps. Blocks of two groups took a quarter longer on an H200."""
 
 PRODUCT_CYCLES = 8.0
 """What a product of fragments takes a warp, with the reads of its factors."""
@@ -50,8 +57,11 @@ MOST_REGISTERS = 160
 EXPONENTIAL_CYCLES = 8.0, 30.0
 """What a score takes beside its products where powers of two are an instruction, and where they are polynomials."""
 
-FETCH_CYCLES = 3.0
+ELEMENT_CYCLES = 3.0
 """What fetching an element takes a thread, with its address."""
+
+WAIT_CYCLES = 500.0
+"""What a thread waits for what it fetches, beside the first of a step (`grid_time.FETCH_CYCLES`)."""
 
 STEP_CYCLES = 300.0
 """What the threads of a block wait for one another at a step."""
@@ -213,7 +223,7 @@ def _fragment_tiles(sizes: AttentionSizes, exponential: float, grid: Grid) -> It
         for fragments in FRAGMENTS:
             tile = AttentionTile(f.groups, f.quads, f.halves, fragments * f.pairs, warps)
             products = (sizes.depth + sizes.columns) * tile.width // (f.depth * f.columns)
-            fetched = FETCH_CYCLES * tile.width * (sizes.depth + sizes.columns) / tile.threads
+            fetched = ELEMENT_CYCLES * tile.width * (sizes.depth + sizes.columns) / tile.threads
             own = PRODUCT_CYCLES * products + _softmax(tile, sizes, exponential) + fetched
             words = products * (f.pairs + 1) + tile.rows * tile.keys
             yield Candidate(tile, _in_steps(tile, sizes, own, words, tile.fragment_bytes(sizes), grid))
@@ -224,13 +234,12 @@ def _group_tiles(sizes: AttentionSizes, exponential: float, grid: Grid) -> Itera
     f = FRAGMENT
     if sizes.depth % (SWIZZLED_BYTES // NARROW_BYTES) or sizes.columns not in GROUP_COLUMNS:
         return
-    for groups in WARP_GROUPS:
-        for width in GROUP_COLUMNS:
-            tile = AttentionTile(f.groups, f.quads, f.halves, width // f.quads, groups * WARPS_OF_GROUP, COPIES)
-            if tile.group_registers(sizes) <= MOST_REGISTERS:
-                own = _softmax(tile, sizes, exponential)
-                tensor = tile.height * width * (sizes.depth + sizes.columns) / TENSOR_PRODUCTS
-                yield Candidate(tile, _in_steps(tile, sizes, own, tensor / tile.warps, tile.group_bytes(sizes), grid))
+    for width in GROUP_COLUMNS:
+        tile = AttentionTile(f.groups, f.quads, f.halves, width // f.quads, WARPS_OF_GROUP, COPIES)
+        if tile.group_registers(sizes) <= MOST_REGISTERS:
+            own = _softmax(tile, sizes, exponential)
+            tensor = tile.height * width * (sizes.depth + sizes.columns) / TENSOR_PRODUCTS
+            yield Candidate(tile, _in_steps(tile, sizes, own, tensor / tile.warps, tile.group_bytes(sizes), grid))
 
 
 def _softmax(t: AttentionTile, a: AttentionSizes, exponential: float) -> float:
@@ -247,7 +256,7 @@ def _in_steps(t: AttentionTile, a: AttentionSizes, own: float, busy: float, size
 def _block_work(t: AttentionTile, a: AttentionSizes, own: float, busy: float, size: int, grid: Grid) -> BlockWork:
     steps, warps = -(-a.keys // t.width), -(-t.threads // grid.warp)
     alone = max(1.0, warps * grid.warp / grid.lanes) * own + busy * warps + STEP_CYCLES
-    is_ahead = t.copies > 1
+    is_ahead = t.copies > 1 and t.warps > 0  # others scale what they fetch, which no copy does by itself
     element = NARROW_BYTES if t.warps else WORD_BYTES
     return BlockWork(
         threads=t.threads,
@@ -257,13 +266,24 @@ def _block_work(t: AttentionTile, a: AttentionSizes, own: float, busy: float, si
         shared_cycles=steps * warps * busy,
         fetched=element * ((t.height + steps * t.width) * a.depth + steps * t.width * a.columns),
         fetches=1 if is_ahead else steps,
-        step=alone * steps if is_ahead else alone,
+        step=alone * steps if is_ahead else alone + WAIT_CYCLES * (_waits(t, a) - 1),
     )
+
+
+def _waits(t: AttentionTile, a: AttentionSizes) -> int:
+    """Returns how often the threads of a block wait for what they fetch at a step.
+
+    Where not all have a key, each fetch is in a branch of its own, and the next one begins when it is there.
+    """
+    at_once = MOST_FETCHES if a.keys % t.width == 0 else 1
+    lanes = [1 if t.warps or length % VECTOR_WORDS else VECTOR_WORDS for length in (a.depth, a.columns)]
+    lengths = zip((a.depth, a.columns), lanes, strict=True)
+    return sum([-(-t.width * length // (t.threads * lane * at_once)) for length, lane in lengths])
 
 
 def _work(t: AttentionTile, a: AttentionSizes, exponential: float, size: int, grid: Grid) -> BlockWork:
     """Returns the work of a block whose threads multiply for themselves; a word of shared memory for each is a cycle."""
-    own, fetched = t.columns_of(a.columns), FETCH_CYCLES * t.width * (a.depth + a.columns) / t.threads
+    own, fetched = t.columns_of(a.columns), ELEMENT_CYCLES * t.width * (a.depth + a.columns) / t.threads
     words = a.depth * (t.rows + t.keys) + t.width * (t.rows + own)
     products = t.rows * (t.keys * a.depth + own * t.width)
     return _block_work(t, a, products + words / VECTOR_WORDS + _softmax(t, a, exponential) + fetched, words, size, grid)
@@ -280,4 +300,5 @@ def _cycles_apart(a: AttentionSizes, target: Target) -> float:
     """Returns the cycles of an attention in several kernels, which write and read the scores."""
     grid, scores = target.grid or Grid(), float(a.rows * a.keys * a.batch)
     products = PRODUCTS_APART * scores * (a.depth + a.columns) / (grid.lanes * grid.multiprocessors)
-    return KERNELS_APART * LAUNCH_CYCLES + products + traffic_cycles(scores * SCORE_ACCESSES * WORD_BYTES, target)
+    kernels = KERNELS_APART * (LAUNCH_CYCLES + 2 * FETCH_CYCLES)
+    return kernels + products + traffic_cycles(scores * SCORE_ACCESSES * WORD_BYTES, target)
