@@ -9,7 +9,7 @@ from typing import Final
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.shared_tile import GLOBAL_CYCLES, LEAST_BLOCKS, SHARED_CYCLES, plain_product, shared_tile_plans
 from weft.support.dtypes import DType, bf16, f32
-from weft.targets import Target
+from weft.targets import Grid, Target
 from weft.targets.instructions import (
     COPY_BYTES,
     FRAGMENT,
@@ -69,6 +69,10 @@ PROCESSORS: Final = 132
 
 GROUPS: Final = (8, 4, 2, 1)
 """Blocks along the rows that run one after another, before those of the next columns."""
+
+ELEMENT_CYCLES, BLOCKS_AT_ONCE = 80.0, 3
+"""What a thread waits for an element that no copy fetches ahead, where a multiprocessor has so many blocks: products of 128 x 768 x
+768 of bf16 by single warps took 100 us on an H200 (2026-11-26)."""
 
 PRODUCT_CYCLES: Final = 1 / 16
 """What a multiply-add of a fragment takes, beside one of float32: NVIDIA gives 312 and 19.5 TFLOP/s for an A100, 990 and 67 for
@@ -138,7 +142,7 @@ def fragment_tile_plans(p: FragmentProduct, target: Target) -> Iterator[Candidat
                 for steps in STEPS:
                     tile = FragmentTile(warps, m, n, steps)
                     if p.has_whole(tile) and _fits(tile, p, target):
-                        yield Candidate(replace(tile, groups=_groups(p, tile)), _cycles(tile, p))
+                        yield Candidate(replace(tile, groups=_groups(p, tile)), _cycles(tile, p, target.grid or Grid()))
 
 
 def _group_plans(p: FragmentProduct, target: Target) -> Iterator[Candidate[FragmentTile]]:
@@ -206,10 +210,16 @@ def _fits(tile: FragmentTile, p: FragmentProduct, target: Target, staged: int = 
     )
 
 
-def _cycles(tile: FragmentTile, p: FragmentProduct) -> float:
-    """Returns the cycles of all threads: products and the loops around them, fragments read, and elements fetched."""
+def _cycles(tile: FragmentTile, p: FragmentProduct, grid: Grid) -> float:
+    """Returns the cycles of all threads: products and the loops around them, fragments read, and elements fetched.
+
+    Threads wait for what they fetch, one element after another.
+    """
     high, wide, _ = _sizes(tile, p.factors)
     own = SHARED_CYCLES * (1 / (tile.rows * FRAGMENT.rows) + 1 / wide)
     fetched = GLOBAL_CYCLES * (1 / high + 1 / wide)
     idle = float(max(1.0, LEAST_BLOCKS / (p.results / (high * wide))) ** 0.5)
-    return p.results * p.terms * (PRODUCT_CYCLES * (1 + 1 / (4 * tile.steps)) + own + fetched) * idle
+    waits = ELEMENT_CYCLES * p.terms * (high + wide) / (tile.warps * FRAGMENT.threads)
+    rounds = max(1.0, p.results / (high * wide * BLOCKS_AT_ONCE * grid.multiprocessors))
+    busy = p.results * p.terms * (PRODUCT_CYCLES * (1 + 1 / (4 * tile.steps)) + own + fetched) * idle
+    return busy + waits * rounds * grid.multiprocessors * grid.lanes
