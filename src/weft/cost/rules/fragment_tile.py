@@ -70,9 +70,10 @@ PROCESSORS: Final = 132
 GROUPS: Final = (8, 4, 2, 1)
 """Blocks along the rows that run one after another, before those of the next columns."""
 
+
 ELEMENT_CYCLES, BLOCKS_AT_ONCE = 80.0, 3
-"""What a thread waits for an element that no copy fetches ahead, where a multiprocessor has so many blocks: products of 128 x 768 x
-768 of bf16 by single warps took 100 us on an H200 (2026-11-26)."""
+"""What a thread waits for an element that no copy fetches ahead, where a multiprocessor has so many blocks: products of bf16 of
+128 x 768 x 768 by single warps took 100 us on an H200 (2026-11-26)."""
 
 PRODUCT_CYCLES: Final = 1 / 16
 """What a multiply-add of a fragment takes, beside one of float32: NVIDIA gives 312 and 19.5 TFLOP/s for an A100, 990 and 67 for
