@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from weft.cli.tune.plan_words import EITHER, plan_differences, words_of
-from weft.cost import Decision, Parallel, Prefetch, RegisterTile, parse_plan
+from weft.cost import Decision, ImplicitProduct, Parallel, Prefetch, RegisterTile, parse_plan
 
 BEFORE = parse_plan(
     """\
@@ -83,6 +83,15 @@ def test_a_plan_does_not_differ_from_itself() -> None:
 )
 def test_words(decision: Decision, words: str) -> None:
     assert words_of(decision) == words
+
+
+def test_the_forms_of_a_convolution_on_a_grid() -> None:
+    forms = [ImplicitProduct(product=False), ImplicitProduct(product=True), ImplicitProduct(product=True, merged=True)]
+    assert [words_of(f) for f in forms] == [
+        "place by place",
+        "a product of matrices for each image",
+        "one product of matrices for all images",
+    ]
 
 
 def test_both_alternatives_of_every_question_have_words() -> None:

@@ -51,7 +51,6 @@ EITHER: Final[Mapping[type[Decision], tuple[str, str]]] = {
     ByteFragments: ("in fragments", "as integers of 32 bits"),
     DilationPhases: ("images of their own", "left in one"),
     GridOperand: ("in panels", "as it lies"),
-    ImplicitProduct: ("a product of matrices", "place by place"),
     JoinAttention: ("one kernel", "a product, a softmax and a product"),
     Layout: ("channels in blocks", "plain, channel by channel"),
     MergeAxes: ("made one", "left apart"),
@@ -127,6 +126,13 @@ def _tile(decision: Tile) -> str:
     outer = (decision.outer_rows,) if decision.outer_rows > 1 else ()
     columns = (decision.columns,) if decision.columns > 1 else ()
     return f"{_times(*outer, decision.rows, *columns, decision.width)} elements"
+
+
+@words_of.register
+def _implicit_product(decision: ImplicitProduct) -> str:
+    if not decision.product:
+        return "place by place"
+    return "one product of matrices for all images" if decision.merged else "a product of matrices for each image"
 
 
 @words_of.register

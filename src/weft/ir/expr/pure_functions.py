@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+import ml_dtypes
 import numpy as np
 
 from weft.support.dtypes import DType
@@ -85,7 +86,7 @@ def _fma(a: Any, b: Any, c: Any) -> Any:
 
 def _exp2_flushed(x: Any) -> Any:
     made = np.exp2(x)
-    return np.where(made < np.finfo(made.dtype).tiny, np.zeros_like(made), made)[()]
+    return np.where(made < ml_dtypes.finfo(made.dtype).smallest_normal, np.zeros_like(made), made)[()]
 
 
 def _rsqrt(x: Any) -> Any:
