@@ -34,7 +34,7 @@ from weft.tune.tune_model import tune
 TARGETS = [pytest.param("opencl -device=any", marks=needs_opencl), pytest.param("webgpu", marks=needs_webgpu)]
 TILE = (
     "*: ThreadBlock(threads=64, lanes=1)\n"
-    "C: SharedTile(y=8, x=8, rows=2, columns=2, depth=8, unroll=True, lanes=1, across=1, run=1, parts=1, groups=1)\n"
+    "C: SharedTile(y=8, x=8, rows=2, columns=2, depth=8, unroll=True, lanes=1, across=1, run=1, parts=1, groups=1, copies=1)\n"
 )
 SHORT = Limits(seconds=0.005, most=4)
 

@@ -261,7 +261,7 @@ def test_refused_for_what_is_no_memory() -> None:
         lambda: s.cache_read(s.block("C"), "A", "the stack"),
         "'the stack' is not the name of a memory",
         None,
-        "use one of global, shared, swizzled, warp, local, register, or of an accelerator's own",
+        "use one of global, shared, swizzled, dynamic, warp, fragment, local, register, or of an accelerator's own",
     )
 
 

@@ -91,5 +91,5 @@ def test_refused_for_what_is_no_memory() -> None:
         lambda: s.set_scope(s.block("C"), "L1 cache"),
         "'L1 cache' is not the name of a memory",
         None,
-        "use one of global, shared, swizzled, warp, local, register, or of an accelerator's own",
+        "use one of global, shared, swizzled, dynamic, warp, fragment, local, register, or of an accelerator's own",
     )
