@@ -126,6 +126,7 @@ _LOG2: Final = math.log(2.0)
 INTRINSIC_ROWS: Final[dict[str, Row]] = {
     "exp": lambda e, x, t: t * e,
     "exp2": lambda e, x, t: t * (e * _LOG2),
+    "exp2_flushed": lambda e, x, t: t * (e * _LOG2),
     "expm1": lambda e, x, t: t * apply("exp", x),
     "log": lambda e, x, t: t / x,
     "log2": lambda e, x, t: t / (x * _LOG2),

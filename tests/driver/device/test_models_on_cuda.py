@@ -103,9 +103,9 @@ def test_vectors_of_sixteen_bits(driver: FakeDriver, dtype: int) -> None:
 
 
 def test_products_rounded_to_bf16(driver: FakeDriver) -> None:
-    model = mlp(batch=64, widths=(256, 128, 64))
+    model = mlp(batch=128, widths=(768, 768, 64))
     made = build(model, "cuda", CompileOptions(precision="bf16"), cache=None)
-    assert any("cuda.mma_bf16" in k.flat for k in made.kernels.values())
+    assert any("cuda.wgmma_bf16" in k.flat for k in made.kernels.values())
     here, there = weft.compile(model), weft.Model(made.package)
     given = inputs_of(here)
     expected, found = [m.run(given)[0] for m in (here, there)]

@@ -75,6 +75,9 @@ ELEMENT_CYCLES, BLOCKS_AT_ONCE = 80.0, 3
 """What a thread waits for an element that no copy fetches ahead, where a multiprocessor has so many blocks: products of bf16 of
 128 x 768 x 768 by single warps took 100 us on an H200 (2026-11-26)."""
 
+PLAIN_FETCHES: Final = 2.0
+"""Elements that a thread of a plain tile fetches for each term; those that are no words one by one, as here."""
+
 PRODUCT_CYCLES: Final = 1 / 16
 """What a multiply-add of a fragment takes, beside one of float32: NVIDIA gives 312 and 19.5 TFLOP/s for an A100, 990 and 67 for
 an H100. Not measured here."""
@@ -131,7 +134,9 @@ class FragmentProduct:
 def fragment_tile_plans(p: FragmentProduct, target: Target) -> Iterator[Candidate[FragmentTile]]:
     """Yields tiles of whole fragments, and the choice of none; the cycles are those of `shared_tile_plans`."""
     plain = shared_tile_plans(plain_product(p.rows, p.columns, p.batch, p.terms), target)
-    yield Candidate(FragmentTile(), min([c.cycles for c in plain]))
+    grid = target.grid or Grid()
+    waits = PLAIN_FETCHES * ELEMENT_CYCLES * p.terms if p.factors.bytes < f32.bytes else 0.0
+    yield Candidate(FragmentTile(), min([c.cycles for c in plain]) + waits * grid.multiprocessors * grid.lanes)
     known = {i.name for i in intrinsics_of(target)}
     if GROUP_INSTRUCTIONS.get(p.factors) in known:
         yield from _group_plans(p, target)
@@ -143,7 +148,7 @@ def fragment_tile_plans(p: FragmentProduct, target: Target) -> Iterator[Candidat
                 for steps in STEPS:
                     tile = FragmentTile(warps, m, n, steps)
                     if p.has_whole(tile) and _fits(tile, p, target):
-                        yield Candidate(replace(tile, groups=_groups(p, tile)), _cycles(tile, p, target.grid or Grid()))
+                        yield Candidate(replace(tile, groups=_groups(p, tile)), _cycles(tile, p, grid))
 
 
 def _group_plans(p: FragmentProduct, target: Target) -> Iterator[Candidate[FragmentTile]]:
