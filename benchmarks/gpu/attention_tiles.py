@@ -23,14 +23,12 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-from cases import Case, all_cases
+from cases import case_of
+from chosen_plan import compile_with
 from device_time import kernel_seconds
 
 import weft
-from weft.cost import WHOLE_SOFTMAX, AttentionSizes, AttentionTile, Candidate, attention_tile_plans, cheapest
-from weft.driver.build import build
-from weft.runtime.artifact import artifact_parts
-from weft.support.errors import WeftError
+from weft.cost import WHOLE_SOFTMAX, AttentionSizes, AttentionTile, Candidate, attention_tile_plans
 from weft.targets import parse_target
 
 CASES = "attention128_fp16,attention512_fp16,attention2048_fp16,attention512_fp32,attention2048_fp32"
@@ -39,11 +37,6 @@ WITHIN = 4.0
 """How many times the cycles of the cheapest candidates that are drawn may have."""
 
 Row = dict[str, Any]
-
-
-def case_of(name: str) -> Case:
-    """Returns the case of a name."""
-    return next(c for c in all_cases() if c.name == name)
 
 
 def sample(name: str, plans: int, target: str) -> list[Candidate[AttentionTile]]:
@@ -59,32 +52,9 @@ def sample(name: str, plans: int, target: str) -> list[Candidate[AttentionTile]]
     return [*whole, *([] if narrow else [*first, *random.Random(0).sample(near, min(len(near), plans - len(first)))])]
 
 
-class Taking:
-    """Answers the question of a tile by *wanted*, and others by the cheapest; `taken` is the tile that was legal in the end."""
-
-    def __init__(self, wanted: AttentionTile) -> None:
-        self.wanted = wanted
-        self.taken: AttentionTile | None = None
-
-    def __call__(self, candidates: Sequence[Candidate[Any]]) -> Candidate[Any]:
-        """Chooses."""
-        found = next((c for c in candidates if c.decision == self.wanted), cheapest(candidates))
-        if isinstance(found.decision, AttentionTile):
-            self.taken = found.decision
-        return found
-
-
 def compiled(name: str, tile: AttentionTile, target: str, path: str) -> str:
     """Writes the model of a case in a tile to a file; returns why not, or nothing."""
-    taking = Taking(tile)
-    try:
-        made = build(case_of(name).model(), target, choose=taking)
-    except WeftError as error:
-        return str(error).splitlines()[0]
-    if taking.taken != tile:
-        return "not legal"
-    Path(path).write_bytes(b"".join(artifact_parts(made.package)))
-    return ""
+    return compile_with(case_of(name).model(), tile, target, path)
 
 
 def swept(names: Sequence[str], options: argparse.Namespace, folder: str) -> Iterator[Row]:

@@ -220,3 +220,8 @@ def all_cases() -> Iterator[Case]:
     for precision in ("fp32", *[p for p in ("tf32", "bf16") if p in PRECISIONS]):
         for batch in (1, 32):
             yield from [network(name, batch, precision) for name in NETWORKS]
+
+
+def case_of(name: str) -> Case:
+    """Returns the case called *name*."""
+    return next(c for c in all_cases() if c.name == name)

@@ -30,7 +30,7 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-from cases import Arrays, Case, all_cases
+from cases import Arrays, Case, all_cases, case_of
 from compiled_by_torch import Compilations
 from device_time import kernel_seconds
 from rivals import arrays, by_torch, onnxruntime_session, resident_seconds, session_seconds, torch_on_gpu, torch_times
@@ -118,7 +118,7 @@ def prepare(cases: Sequence[Case], jobs: int) -> None:
 
 
 def _prepare(name: str) -> None:
-    case = next(c for c in all_cases() if c.name == name)
+    case = case_of(name)
     with suppress(Exception):  # what fails here fails again where it is told
         weft.compile(case.model(), target="cuda", precision=case.compiled_for)
 

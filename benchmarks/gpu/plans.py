@@ -23,7 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from cases import Case, all_cases
+from cases import case_of
 from device_time import kernel_seconds
 
 import weft
@@ -57,11 +57,6 @@ class Job:
     cycles: float
     hints: tuple[str, ...]
     path: str
-
-
-def case_of(name: str) -> Case:
-    """Returns the case called *name*."""
-    return next(c for c in all_cases() if c.name == name)
 
 
 def force(kind: type, plans: Any) -> None:

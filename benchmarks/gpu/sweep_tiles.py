@@ -26,14 +26,12 @@ from typing import Any
 
 import numpy as np
 from cases import Case, one_operator
+from chosen_plan import compile_with
 from device_time import kernel_seconds
 
 import weft
-from weft.cost import Candidate, SharedTile, cheapest, shared_tile_plans
+from weft.cost import SharedTile, shared_tile_plans
 from weft.cost.rules.shared_tile import plain_product
-from weft.driver.build import build
-from weft.runtime.artifact import artifact_parts
-from weft.support.errors import WeftError
 from weft.targets import parse_target
 
 SHAPES = (
@@ -81,21 +79,6 @@ class Product:
         return 2.0 * self.batch * self.rows * self.columns * self.terms
 
 
-class Taking:
-    """Answers the question of a tile by *wanted*, and others by the cheapest; `taken` is the tile that was legal in the end."""
-
-    def __init__(self, wanted: SharedTile) -> None:
-        self.wanted = wanted
-        self.taken: SharedTile | None = None
-
-    def __call__(self, candidates: Sequence[Candidate[Any]]) -> Candidate[Any]:
-        """Chooses."""
-        found = next((c for c in candidates if c.decision == self.wanted), cheapest(candidates))
-        if isinstance(found.decision, SharedTile):
-            self.taken = found.decision
-        return found
-
-
 def sample(product: Product, plans: int, target: str) -> list[tuple[SharedTile, float]]:
     """Returns tiles with their predicted seconds: half the cheapest, half at random, the best first."""
     machine = parse_target(target)
@@ -111,15 +94,7 @@ def sample(product: Product, plans: int, target: str) -> list[tuple[SharedTile, 
 
 def compiled(text: str, tile: SharedTile, target: str, path: str) -> str:
     """Writes the model of a product in a tile to a file; returns why not, or nothing."""
-    taking = Taking(tile)
-    try:
-        made = build(Product.parse(text).case.model(), target, choose=taking)
-    except WeftError as error:
-        return str(error).splitlines()[0]
-    if taking.taken != tile:
-        return "not legal"
-    Path(path).write_bytes(b"".join(artifact_parts(made.package)))
-    return ""
+    return compile_with(Product.parse(text).case.model(), tile, target, path)
 
 
 def swept(products: Sequence[Product], options: argparse.Namespace, folder: str) -> Iterator[Row]:
