@@ -10,9 +10,10 @@ An instruction is run by all 32 threads of a warp at once, each with rows and co
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from weft.ir import ZERO, Const, Expr, Var, free_vars, index, reads_memory, simplify, substitute
+from weft.ir import ZERO, Bounds, Const, Expr, Var, free_vars, index, reads_memory, simplify, substitute
 from weft.loop import (
     Address,
     Call,
@@ -65,15 +66,23 @@ def check_fragments(program: Program, target: Target) -> Program:
 
 
 def _check_kernel(kernel: Function) -> None:
-    stack: list[tuple[Stmt, Around]] = [(kernel.body, Around({}, {}))]
-    while stack:
-        s, around = stack.pop()
+    for s, around, _ in placed_statements(kernel):
         if isinstance(s, Call) and s.callee in _PRODUCTS:
             _check(kernel, s, around)
-        stack += [(inner, inside(s, around)) for inner in sub_statements(s)]
 
 
-def inside(s: Stmt, around: Around) -> Around:
+def placed_statements(kernel: Function) -> Iterator[tuple[Stmt, Around, Bounds]]:
+    """Yields the statements of a kernel, each with what is around it and the bounds of its loops."""
+    stack: list[tuple[Stmt, Around, Bounds]] = [(kernel.body, Around({}, {}), Bounds())]
+    while stack:
+        s, around, bounds = stack.pop()
+        yield s, around, bounds
+        if isinstance(s, For):
+            bounds = bounds.bind(s.var, s.begin, s.begin + s.extent - 1)
+        stack += [(part, _inside(s, around), bounds) for part in sub_statements(s)]
+
+
+def _inside(s: Stmt, around: Around) -> Around:
     """Returns what is around the statements in *s*."""
     if isinstance(s, Let):
         return replace(around, values={**around.values, s.var: around.value(s.value)})

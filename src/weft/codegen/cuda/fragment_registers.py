@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.codegen.cuda.check_fragments import SHAPE, Around, inside, product_error
+from weft.codegen.cuda.check_fragments import SHAPE, Around, placed_statements, product_error
 from weft.cost import size_of
 from weft.ir import ONE, ZERO, Bounds, Const, Expr, Ramp, Var, free_vars, index, prove, simplify, substitute
 from weft.loop import (
@@ -21,7 +21,6 @@ from weft.loop import (
     Alloc,
     Buffer,
     Call,
-    For,
     Function,
     Kernel,
     Program,
@@ -32,7 +31,6 @@ from weft.loop import (
     map_stmts,
     own_exprs,
     statements,
-    sub_statements,
 )
 from weft.support.errors import LoweringError
 from weft.targets import Target
@@ -56,9 +54,7 @@ def _placed(kernel: Function) -> Function:
         return kernel
     registers = {b: Buffer(b.name, (index(n * REGISTERS),), b.dtype, "register") for b, n in sizes.items()}
     changed: dict[Stmt, Stmt] = {}
-    stack: list[tuple[Stmt, Around, Bounds]] = [(kernel.body, Around({}, {}), Bounds())]
-    while stack:
-        s, around, bounds = stack.pop()
+    for s, around, bounds in placed_statements(kernel):
         place = _Place(kernel, s, around, bounds, registers)
         if isinstance(s, Store) and s.buffer in registers:
             changed[s] = place.store(s)
@@ -66,9 +62,6 @@ def _placed(kernel: Function) -> Function:
             changed[s] = place.product(s)
         elif any(x.buffer in registers for e in own_exprs(s) for x in loads(e)):
             raise place.error("is read, which products alone do")
-        if isinstance(s, For):
-            bounds = bounds.bind(s.var, s.begin, s.begin + s.extent - 1)
-        stack += [(part, inside(s, around), bounds) for part in sub_statements(s)]
 
     def change(s: Stmt) -> Stmt | None:
         return Alloc(registers[s.buffer], s.body) if isinstance(s, Alloc) and s.buffer in registers else changed.get(s)

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.codegen.cuda.async_copies import SWIZZLED_SCOPE
-from weft.codegen.cuda.check_fragments import SHAPE, Around, inside, product_error
+from weft.codegen.cuda.check_fragments import SHAPE, Around, placed_statements, product_error
 from weft.codegen.cuda.group_products import BEGIN, COMMIT, GROUP_CALLEES, WAIT, product_of
 from weft.ir import ZERO, Bounds, Const, Expr, Var, index, known_divisor, prove, simplify, substitute
 from weft.loop import (
@@ -45,7 +45,6 @@ from weft.loop import (
     own_exprs,
     seq,
     statements,
-    sub_statements,
     without_notes,
 )
 from weft.support.errors import LoweringError
@@ -103,15 +102,9 @@ def _check_access(kernel: Function, s: Stmt) -> None:
 def _products(kernel: Function) -> dict[Stmt, Stmt]:
     """Returns the instructions by the loops over columns whose products they make."""
     found: dict[Stmt, Stmt] = {}
-    stack: list[tuple[Stmt, Around, Bounds]] = [(kernel.body, Around({}, {}), Bounds())]
-    while stack:
-        s, around, bounds = stack.pop()
+    for s, around, bounds in placed_statements(kernel):
         if isinstance(s, For) and isinstance(s.body, Call) and s.body.callee in _TYPES:
             found[s] = _Group(kernel, s, s.body, around, bounds).made()
-            continue
-        if isinstance(s, For):
-            bounds = bounds.bind(s.var, s.begin, s.begin + s.extent - 1)
-        stack += [(part, inside(s, around), bounds) for part in sub_statements(s)]
     return found
 
 
