@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
 from time import perf_counter, process_time
 
@@ -50,8 +51,15 @@ def random_plans(text: str, count: int, seed: int) -> Iterator[str]:
 
 
 def processor_seconds(pids: list[int]) -> float:
+    """Returns the processor time of this process, of the workers *pids*, and of those that were ended before."""
     ticks = [Path(f"/proc/{p}/stat").read_text().rpartition(")")[2].split()[11:13] for p in pids]
-    return sum(int(t) for pair in ticks for t in pair) / os.sysconf("SC_CLK_TCK") + process_time()
+    ended = getrusage(RUSAGE_CHILDREN)
+    return (
+        sum(int(t) for pair in ticks for t in pair) / os.sysconf("SC_CLK_TCK")
+        + process_time()
+        + ended.ru_utime
+        + ended.ru_stime
+    )
 
 
 def main() -> None:
@@ -67,10 +75,10 @@ def main() -> None:
     with builder, runner:
         measurer = Measurer(job, builder, runner)
         list(measurer.submit(random_plans(text, 6, seed=1)))  # warms all workers
-        plans, pids = list(random_plans(text, asked.plans, seed=2)), builder.pids + runner.pids
-        before, begin = processor_seconds(pids), perf_counter()
+        plans = list(random_plans(text, asked.plans, seed=2))
+        before, begin = processor_seconds(builder.pids + runner.pids), perf_counter()
         found = list(measurer.submit(plans))
-        seconds, work = perf_counter() - begin, processor_seconds(pids) - before
+        seconds, work = perf_counter() - begin, processor_seconds(builder.pids + runner.pids) - before
     print(f"{len(found) / seconds:.1f} candidates a second on {work / seconds:.2f} cores")
     print(f"{2 * len(found) / work:.1f} a second on two whole cores: {1e3 * work / len(found):.1f} ms each")
     show(found)

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from math import inf
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import Mock
 
 import numpy as np
 import onnx
@@ -20,7 +21,7 @@ from weft.cost import Panel, Parallel, Plan, addressed
 from weft.driver.measure.random_inputs import random_inputs
 from weft.driver.measure.roofline import Level, Roofs
 from weft.driver.options import CompileOptions
-from weft.records import Store
+from weft.records import Record, Store
 from weft.runtime.model import Model
 from weft.support.errors import InputError, ToolchainError
 from weft.targets import Target, host
@@ -28,8 +29,8 @@ from weft.tune import tune_model
 from weft.tune import tuning_session as sessions
 from weft.tune.measure import Interval, Measured, RunJob, measurer
 from weft.tune.space import PlanSpace
-from weft.tune.tasks import task_of
-from weft.tune.tuning_session import Status, TuneReport
+from weft.tune.tasks import Task, task_of
+from weft.tune.tuning_session import Status, TuneReport, Winner
 
 SHAPES: Final = {"batch": 4}
 
@@ -113,6 +114,27 @@ def test_kernels_that_make_the_model_slower_are_not_recorded(database: Path, mon
     assert (report.winners, report.ratio) == ([], None)
     with Store(database) as store:
         assert list(store.records()) == []
+
+
+@pytest.mark.parametrize("most", [4, 2, 0])
+def test_winners_that_save_most_are_kept_where_all_are_no_gain(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved = {"one": (8.0, 0.9), "two": (1.0, 0.5), "three": (4.0, 0.5), "four": (2.0, 0.9)}  # 0.8, 0.5, 2.0 and 0.2 s
+    winners = [
+        Winner(Mock(Task, seconds=seconds), Mock(Record, plan=name), Interval(ratio, ratio, ratio))
+        for name, (seconds, ratio) in saved.items()
+    ]
+    tried: list[list[str]] = []
+
+    def compare(some: list[Winner], *_: object) -> Interval | None:
+        tried.append([w.record.plan for w in some])
+        return Interval(0.7, 0.8, 0.9) if len(some) <= most else None
+
+    monkeypatch.setattr(tune_model, "_compare_with", compare)
+    ratio = tune_model._keep_together(None, Mock(), winners, Mock(), None, 1)
+    order = ["three", "one", "two", "four"]
+    assert tried == [order[:n] for n in (4, 2, 1) if n >= most]
+    assert [w.record.plan for w in winners] == order[:most]
+    assert (ratio is None) == (most == 0)
 
 
 def test_a_session_goes_on_where_it_stopped(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
