@@ -20,7 +20,7 @@ from weft import te
 from weft.cli.models import read_inputs
 from weft.codegen.interp import run as interpret
 from weft.codegen.interp.faults import ExecutionError
-from weft.codegen.interp.races import DivergenceError, RaceError
+from weft.codegen.interp.threads.races import DivergenceError, RaceError
 from weft.codegen.llvm.object_code import compile_function_module
 from weft.codegen.objects import link
 from weft.driver.cache.cache_folder import NAME, check_folder

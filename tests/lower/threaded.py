@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from tests.schedule.programs import Case
 
-from weft.codegen.interp.counters import Counters
-from weft.codegen.interp.threads import run_threads
+from weft.codegen.interp.threads.counters import Counters
+from weft.codegen.interp.threads.thread_machine import run_threads
 from weft.loop import BARRIER, NOTHING, WARP_BARRIER, Call, Program, Stmt, statements, verify
 from weft.lower import StmtRewriter, lower
 from weft.lower.stmt_rewriter import Visited

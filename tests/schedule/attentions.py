@@ -10,8 +10,8 @@ from tests.lower.expanding import expand_instructions
 from tests.schedule.programs import Array
 
 from weft import te
-from weft.codegen.interp.counters import Counters
-from weft.codegen.interp.threads import run_threads
+from weft.codegen.interp.threads.counters import Counters
+from weft.codegen.interp.threads.thread_machine import run_threads
 from weft.ir import Expr, Var, cast, select
 from weft.loop import Program
 from weft.lower import lower

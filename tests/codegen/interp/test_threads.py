@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from weft.codegen.interp.counters import Counters
 from weft.codegen.interp.faults import ExecutionError
-from weft.codegen.interp.races import DivergenceError, RaceError
-from weft.codegen.interp.threads import run_threads
+from weft.codegen.interp.threads.counters import Counters
+from weft.codegen.interp.threads.races import DivergenceError, RaceError
+from weft.codegen.interp.threads.thread_machine import run_threads
 from weft.loop import parse_program, verify
 from weft.targets.grid_machines import GENERIC_THREADS
 

@@ -12,8 +12,8 @@ from tests.lower.running import inputs_of, results
 from tests.lower.threaded import barriers, without_barrier
 from tests.support.sampling import tried
 
-from weft.codegen.interp.races import RaceError
-from weft.codegen.interp.threads import run_threads
+from weft.codegen.interp.threads.races import RaceError
+from weft.codegen.interp.threads.thread_machine import run_threads
 from weft.loop import parse_program, print_program, verify
 from weft.lower import lower
 from weft.lower.grid.insert_barriers import fewest

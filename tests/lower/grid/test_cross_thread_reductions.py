@@ -10,8 +10,8 @@ from tests.lower.threaded import barriers, check_threads, run_case, without_barr
 from tests.schedule.programs import Case, argmax, case, rows, symbolic_rows
 
 from weft import te
-from weft.codegen.interp.races import RaceError
-from weft.codegen.interp.threads import run_threads
+from weft.codegen.interp.threads.races import RaceError
+from weft.codegen.interp.threads.thread_machine import run_threads
 from weft.ir import apply
 from weft.loop import print_program
 from weft.lower import lower

@@ -17,7 +17,7 @@ from tests.lower.threaded import (
 from tests.schedule.programs import Case, argmax, case, matmul
 
 from weft import te
-from weft.codegen.interp.races import RaceError
+from weft.codegen.interp.threads.races import RaceError
 from weft.ir import Var
 from weft.loop import print_program
 from weft.lower import lower

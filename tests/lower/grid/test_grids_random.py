@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.lower.running import inputs_of, results
 from tests.support.sampling import tried
 
-from weft.codegen.interp.threads import run_threads
+from weft.codegen.interp.threads.thread_machine import run_threads
 from weft.loop import parse_program, verify
 from weft.lower import lower
 from weft.targets.grid_machines import GENERIC_THREADS

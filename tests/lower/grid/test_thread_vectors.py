@@ -13,7 +13,7 @@ from tests.support.devices import needs_nvrtc, needs_opencl, needs_webgpu
 
 from weft import te
 from weft.codegen import backend_of, compile_program
-from weft.codegen.interp.counters import Counters
+from weft.codegen.interp.threads.counters import Counters
 from weft.cost import SharedTile, ThreadBlock, parse_plan
 from weft.ir import maximum
 from weft.lower import lower

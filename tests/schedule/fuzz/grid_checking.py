@@ -14,8 +14,8 @@ from tests.schedule.programs import Array, Case
 
 from weft.codegen import SourceCode, compile_program, link
 from weft.codegen.c_family.kernel_facts import bound_loops, threads_of
-from weft.codegen.interp.counters import Counters
-from weft.codegen.interp.threads import Launch, run_threads
+from weft.codegen.interp.threads.counters import Counters
+from weft.codegen.interp.threads.thread_machine import Launch, run_threads
 from weft.ir import Const, Expr, Var, index, simplify, substitute
 from weft.loop import Buffer, Function, Program, stores, verify
 from weft.lower import lower

@@ -9,7 +9,7 @@ from tests.lower.threaded import barriers, without_barrier
 from tests.schedule.fuzz.grid_checking import OnDevice, check_grids, check_run, grid_case
 from tests.support.devices import needs_opencl
 
-from weft.codegen.interp.races import RaceError
+from weft.codegen.interp.threads.races import RaceError
 
 CAMPAIGN, PARTS, CASES = 1, 20, 50
 NEEDED = (14, 17, 119)

@@ -9,7 +9,7 @@ from tests.lower.threaded import barriers, run_case, tiled_matmul, without_barri
 from tests.schedule.programs import Case, matmul
 from tests.schedule.running import refusal, transition
 
-from weft.codegen.interp.races import RaceError
+from weft.codegen.interp.threads.races import RaceError
 from weft.loop import ASYNC_COPY, ASYNC_WAIT, Call, Program, statements
 from weft.lower import StmtRewriter, lower
 from weft.lower.stmt_rewriter import Visited

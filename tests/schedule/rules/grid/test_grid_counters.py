@@ -8,7 +8,7 @@ from tests.lower.threaded import run_case
 from tests.schedule.programs import Array, Case, case, matmul
 
 from weft import te
-from weft.codegen.interp.counters import Counters
+from weft.codegen.interp.threads.counters import Counters
 from weft.cost import SharedTile, parse_plan
 from weft.lower import lower
 from weft.schedule import apply_plan, schedule_program

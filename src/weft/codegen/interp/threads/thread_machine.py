@@ -15,13 +15,14 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from weft.codegen.interp.array_memory import Array, span, undefined
-from weft.codegen.interp.copies_in_flight import AsyncCopies
-from weft.codegen.interp.counters import Counters, count_sectors, count_turns
 from weft.codegen.interp.faults import ExecutionError
-from weft.codegen.interp.grid import Grid, Memory, meet
 from weft.codegen.interp.machine import Value, bind_inputs
-from weft.codegen.interp.races import Race, RaceError, Shadow
-from weft.codegen.interp.thread_lanes import Lanes, Mask, Memo, active_places, spread
+from weft.codegen.interp.threads.copies_in_flight import AsyncCopies
+from weft.codegen.interp.threads.counters import Counters, count_sectors, count_turns
+from weft.codegen.interp.threads.grid import Grid, Memory, meet
+from weft.codegen.interp.threads.instruction_loops import with_instruction_loops
+from weft.codegen.interp.threads.races import Race, RaceError, Shadow
+from weft.codegen.interp.threads.thread_lanes import Lanes, Mask, Memo, active_places, spread
 from weft.ir import ONE, Expr, Ramp, Var
 from weft.loop import (
     Address,
@@ -70,6 +71,7 @@ def run_threads(
     *inputs* are those of `run`. With *launch*, a device runs the kernels. Raises `RaceError` and `DivergenceError` for programs
     that are wrong whatever they compute, and the errors of `run`.
     """
+    program = with_instruction_loops(program)
     f = program.entry if function is None else program[function]
     bound = bind_inputs(f, inputs)
     counters = Counters()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from weft.codegen.interp.array_memory import Array
-from weft.codegen.interp.races import Clock, DivergenceError, Shadow
-from weft.codegen.interp.thread_lanes import Mask
+from weft.codegen.interp.threads.races import Clock, DivergenceError, Shadow
+from weft.codegen.interp.threads.thread_lanes import Mask
 from weft.loop import Buffer
 from weft.targets import Grid as GridFacts
 from weft.targets import Sight

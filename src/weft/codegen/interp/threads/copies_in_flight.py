@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 from weft.codegen.interp.array_memory import Array, undefined
 from weft.codegen.interp.faults import ExecutionError
-from weft.codegen.interp.grid import Memory
-from weft.codegen.interp.thread_lanes import Lanes, Mask, Memo
+from weft.codegen.interp.threads.grid import Memory
+from weft.codegen.interp.threads.thread_lanes import Lanes, Mask, Memo
 from weft.ir import ONE, Expr, Ramp, broadcast, const, select
 from weft.loop import Address, AsyncStep, Buffer, Call, Load
 
