@@ -1,8 +1,8 @@
 """Measures the facts of this machine's processor that a row of `targets.cores` has, with generated code, in a few seconds.
 
-Each fact is rounded to coarse steps, since it is part of every key of the cache: rates and latencies to whole numbers, loads to
-halves, speeds to powers of two and once and a half those. A fact that was measured before stays, unless the new figure is clearly
-another.
+Each fact is rounded to coarse steps, since it is part of every key of the cache: rates and latencies to whole numbers, loads
+to halves, speeds to powers of two and once and a half those. A fact that was measured before stays, unless the new figure is
+clearly another.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ DRAM_BYTES: Final = 96 << 20
 CACHE_REPEATS: Final = 25
 LEAST_REPEATS: Final = 8
 DRAM_REPEATS: Final = 4
-"""How often each is read, a cache less often where a sample is longer; the best counts, for a disturbance only ever slows reading
-down."""
+"""How often each is read, a cache less often where a sample is longer; the best counts, for a disturbance only ever slows
+reading down."""
 
 DISTANCE: Final = 4096
 """Bytes that software prefetch is tried at: 1 KB is too late, 16 KB too early (Emerald Rapids, docs/design/0014)."""
@@ -237,8 +237,8 @@ OVERSHOOT: Final = 0.1
 """Loads a cycle by which a measured rate may exceed a multiple of a half and still be rounded to it."""
 
 STAYS_BELOW, STAYS_ABOVE = 0.75, 0.25
-"""Loads a cycle below and above the rate measured before at which that stays: a neighbour on the core's other thread moves what is
-measured by as much within a second (1.29 to 1.73 on Zen 3)."""
+"""A measured number of loads per cycle is taken for the previous one if it is at most `STAYS_BELOW` less or `STAYS_ABOVE`
+more: a neighbour on the core's other thread moves it by as much within a second (1.29 to 1.73 on Zen 3)."""
 
 
 def half(value: float, before: float | None = None) -> float:
