@@ -1,4 +1,4 @@
-"""Tasks: the kernels of a model that can be tuned, and what each takes of a run."""
+"""Tasks: the tunable kernels of a model, with the share of a run that each takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`weft.tune`: tunes a model, and keeps what is faster, kernel by kernel and for the whole model, in a database of records."""
+"""`weft.tune`: tunes a model, and stores the records of faster plans, of kernels and of the whole graph, in a database."""
 
 from __future__ import annotations
 

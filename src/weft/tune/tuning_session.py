@@ -1,4 +1,5 @@
-"""Tuning a whole model: its kernels share the time, winners are measured again, and records keep what was found.
+"""A tuning session for a whole model: its kernels share the budget, winners are measured again, and results are stored as
+records.
 
 report = weft.tune("model.onnx", minutes=5, records="tune.db")
 model = weft.compile("model.onnx", records="tune.db")

@@ -1,4 +1,4 @@
-"""The protocol of explorers, and those that need no model: random search and grid search."""
+"""The explorer protocol, and the explorers without a cost model: random search and grid search."""
 
 from __future__ import annotations
 

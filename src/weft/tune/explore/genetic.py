@@ -1,4 +1,4 @@
-"""Genetic search: the fittest of what was measured are crossed and mutated; there is no model."""
+"""Genetic search: the fittest measured plans are crossed and mutated; no cost model is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The costs of a graph's alternatives as they were measured, in seconds; what was not measured is estimated by what was.
+"""The costs of a graph's alternatives in seconds: measured, or estimated from those that were.
 
 An alternative that was never measured costs what is estimated, times the seconds that a cycle has taken where alternatives of
 the same question were measured, and less by *hope*: of those that may be the best, one a question is then tried in each plan, and

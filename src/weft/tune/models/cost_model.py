@@ -1,4 +1,4 @@
-"""The protocol of cost models: they tell how plans compare before any of them is measured."""
+"""The cost model protocol: predicts how plans compare before any of them is measured."""
 
 from __future__ import annotations
 
