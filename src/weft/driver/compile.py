@@ -106,7 +106,10 @@ def compile(
     options = check_options(opt_level, precision, verify, records, without, denormals, passes, state, capacity)
     sizes, threads, cached = check_shapes(shapes), check_threads(threads), check_bool("cache", cache)
     if progress is not None and not callable(progress):
-        raise InputError(f"progress is {progress!r}", hint="give a function of a stage, what is done, and of how much")
+        raise InputError(
+            f"progress is {progress!r}",
+            hint="give a function that takes a stage, the number of steps done, and of all steps",
+        )
     if example_inputs is not None:
         model = resolve(EXPORT)(model, example_inputs, sizes)
     store = default_cache() if cached else None

@@ -23,7 +23,7 @@ from weft.support.arguments import check_bool, check_threads
 from weft.support.dtypes import from_numpy
 from weft.support.errors import ArtifactError, DeviceError, InputError, RuntimeFailure, WeftError
 
-LESS = "give it less at a time, such as a smaller batch, or stop what else runs"
+LESS = "give it less at a time, such as a smaller batch, or stop other processes"
 
 
 class _How(NamedTuple):

@@ -36,7 +36,7 @@ def control_flow(body: HostBody, step: int, group: Group) -> Stmt:
 
 @dataclass(frozen=True, eq=False)
 class _Control:
-    """Writes one node; *views* are what it needs of the memory around, *plans* those of its regions."""
+    """Writes one node; *views* has the views of outer memory that it needs, *plans* the memory plans of its regions."""
 
     body: HostBody
     step: int
