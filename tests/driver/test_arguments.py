@@ -35,7 +35,10 @@ COMPILING: list[tuple[dict[str, Any], str]] = [
     ({"shapes": {"batch": 1.5}}, f"the shape of 'batch' is 1.5\n  hint: {SHAPES}"),
     ({"shapes": {"batch": True}}, f"the shape of 'batch' is True\n  hint: {SHAPES}"),
     ({"shapes": {"x": (2.0, 24)}}, f"the shape of 'x' has the size 2.0\n  hint: {SHAPES}"),
-    ({"progress": 7}, "progress is 7\n  hint: give a function of a stage, what is done, and of how much"),
+    (
+        {"progress": 7},
+        "progress is 7\n  hint: give a function that takes a stage, the number of steps done, and of all steps",
+    ),
     ({"without": 7}, f"without is 7\n  hint: {KNOBS}"),
     ({"without": [[]]}, f"there is no optimization [] to do without\n  hint: {KNOBS}"),
 ]

@@ -28,10 +28,10 @@ cache_app = typer.Typer(
 
 @cache_app.command("ls", cls=Command)
 def ls(
-    all_kinds: Annotated[bool, typer.Option("--all", "-a", help="List kernels too, not models alone.")] = False,
+    all_kinds: Annotated[bool, typer.Option("--all", "-a", help="Also list kernels.")] = False,
     as_json: Json = False,
 ) -> None:
-    """List the models that are compiled already, the last used first.
+    """List the compiled models in the cache, the most recently used first.
 
     Examples:
 
@@ -53,9 +53,9 @@ def ls(
 
 @cache_app.command("size", cls=Command)
 def size(as_json: Json = False) -> None:
-    """Tell where the cache is, how much it holds, and how much it may.
+    """Show the location, size and size limit of the cache.
 
-    WEFT_CACHE_DIR moves it, WEFT_CACHE_LIMIT=10GiB lets it grow; the least recently used goes first.
+    WEFT_CACHE_DIR moves it, WEFT_CACHE_LIMIT=10GiB raises the limit; the least recently used entries are evicted first.
 
     Examples:
 
@@ -79,12 +79,12 @@ def size(as_json: Json = False) -> None:
 @cache_app.command("clear", cls=Command)
 def clear(
     older_than: Annotated[
-        float, typer.Option("--older-than", metavar="DAYS", min=0, help="Only what was not used for so many days.")
+        float, typer.Option("--older-than", metavar="DAYS", min=0, help="Only entries not used for DAYS days.")
     ] = 0.0,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Remove what is in the cache; it is made again when it is needed.
+    """Empty the cache; models are compiled again when they are needed.
 
     Examples:
 

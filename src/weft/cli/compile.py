@@ -38,7 +38,7 @@ C_SOURCE = ".c"
 
 
 def write_compiled(package: Package, path: Path, target: Target, *, is_folder: bool) -> int:
-    """Writes a model compiled for *target* as the path asks; returns the bytes, raises `ArtifactError` where that fails."""
+    """Writes a compiled model in the form that *path* implies and returns its bytes; raises `ArtifactError` on failure."""
     if path.suffix == C_SOURCE:
         return sum(p.stat().st_size for p in export_c(package, path))
     package = runnable(package, target)
@@ -52,7 +52,7 @@ def write_compiled(package: Package, path: Path, target: Target, *, is_folder: b
 
 
 def check_written(path: Path, model: Path, *, is_folder: bool) -> None:
-    """Raises an error where `write_compiled` would find that nothing can be written at *path*, or not under that name."""
+    """Raises, before any work, the error that `write_compiled` would raise for *path*: not writable, or an unsuitable name."""
     if is_folder:
         check_folder(path)
         return
@@ -64,7 +64,7 @@ def check_written(path: Path, model: Path, *, is_folder: bool) -> None:
 
 
 def tell_kind(path: Path, *, quiet: bool) -> None:
-    """Says on the error stream which kind of file was written, where its name does not say, and it is not to be *quiet*."""
+    """Warns, unless *quiet*, that the output is a saved model if the suffix of its name does not say so."""
     if not quiet and path.suffix not in (ENDING, LIBRARY, C_SOURCE):
         told = f"{path} is a saved model, as {path}{ENDING} would be; a folder to link with C is {path}{os.sep}"
         err.print(f"[yellow]warning:[/] {escape(told)}")
@@ -79,14 +79,14 @@ def compile_command(
     ],
     asked: CommandOptions,
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="Processors to divide the work for; default: all.")
+        int | None, typer.Option("--threads", min=1, help="CPU cores to partition the work for; default: all.")
     ] = None,
     accuracy: Annotated[
         bool,
-        typer.Option("--accuracy", help="Tell how far outputs on random inputs are from those of --precision model."),
+        typer.Option("--accuracy", help="Report the error on random inputs, relative to --precision model."),
     ] = False,
 ) -> None:
-    """Compile MODEL to one self-contained file, which runs without the compiler.
+    """Compile MODEL to one self-contained file that runs without the compiler.
 
     Examples:
 
@@ -156,7 +156,7 @@ def _told(options: CompileOptions, written: str, verified: bool, found: list[Acc
 
 
 def _accuracies(package: Package, model: Path, asked: CommandOptions) -> list[Accuracy]:
-    """Returns how far the outputs of *package* are from those of *model* compiled in its own precision."""
+    """Returns the error of the outputs of *package*, relative to *model* compiled in its own precision."""
     machine = asked.machine()
     with asked.progress() as progress:
         options = replace(asked.options, precision="model")
@@ -166,7 +166,7 @@ def _accuracies(package: Package, model: Path, asked: CommandOptions) -> list[Ac
 
 
 def _check_comparable(asked: CommandOptions, machine: Target) -> None:
-    """Raises `InputError` for a model that single calls on this machine cannot be made of."""
+    """Raises `InputError` if the model can't be called on this machine."""
     check_runs_here(machine, asked.target, "leave --accuracy out")
     if asked.state:
         raise InputError(

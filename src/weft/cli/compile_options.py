@@ -56,7 +56,7 @@ Model = Annotated[Path, typer.Argument(help="An ONNX file, or a compiled model."
 
 @dataclass(frozen=True)
 class CompileFlags:
-    """The options that change the result of a compilation; on a model that is compiled already they have no effect."""
+    """The options that affect compilation; they have no effect on a saved model."""
 
     target: Target = "cpu"
     shape: Shape = None
@@ -112,7 +112,7 @@ class CommandOptions(CompileFlags):
         return target_here(self.target, self._tell, self.cache())
 
     def _tell(self, stage: str, done: int, total: int) -> None:
-        """Tells that the processor is measured, once, as that begins."""
+        """Reports, once, that the CPU is being measured."""
         if stage == STAGE and done == 0 < total and not (self.quiet or self.as_json):
             err.print(MEASURING, style="dim", markup=False)
 

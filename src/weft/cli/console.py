@@ -25,7 +25,7 @@ from weft.support.text import printable, printable_line
 from weft.targets import LEVELS
 
 WIDE = 200
-"""Characters to a line of output that goes to a program or a file."""
+"""The line width, in characters, of output to a pipe or a file."""
 
 _NUMBER: Final = re.compile(r"[-+]?[\d.,e+-]+ ?[%\w]*|-")
 
@@ -37,7 +37,7 @@ TARGETS: Final = ("cpu", *[f"cpu -mattr={name}" for name in LEVELS])
 
 
 class PrintableConsole(Console):
-    """A console that escapes unprintable characters: all that Weft shows passes here, and names of models may hold anything."""
+    """A console that escapes unprintable characters, since names in a model may hold any; all output passes through it."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Prints as `rich` does; texts are made printable before."""
@@ -49,7 +49,7 @@ err = PrintableConsole(stderr=True, highlight=False, soft_wrap=True)
 
 
 class Voice:
-    """How much is told on the error stream, for code that does not know the options of the command: errors and warnings."""
+    """The verbosity of errors and warnings, for code that does not know the options of the command."""
 
     verbose = False
 
@@ -64,11 +64,9 @@ def _note_verbose(wanted: bool) -> bool:
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only.")]
 Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", callback=_note_verbose, help="Tell what is done, and all about an error.")
+    bool, typer.Option("--verbose", "-v", callback=_note_verbose, help="Report each step, and full details of errors.")
 ]
-Threads = Annotated[
-    int | None, typer.Option("--threads", min=1, help="Threads of a call; the default is all processors.")
-]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads of a call; default: all CPUs.")]
 Shape = Annotated[
     list[str] | None,
     typer.Option(
@@ -80,13 +78,15 @@ State = Annotated[
     typer.Option(
         "--state",
         metavar="INPUT=OUTPUT",
-        help="Keep an input that becomes an output from call to call (past_*=present_*); repeatable.",
+        help="Carry an output over to an input of the next call (past_*=present_*); repeatable.",
     ),
 ]
 Capacity = Annotated[
     list[str] | None,
     typer.Option(
-        "--capacity", metavar="INPUT=ROWS", help="The most rows of a state that grows (past_*=1024); repeatable."
+        "--capacity",
+        metavar="INPUT=ROWS",
+        help="The largest number of rows of a growing state (past_*=1024); repeatable.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
@@ -101,7 +101,7 @@ Precision = Annotated[
     str,
     typer.Option(
         "--precision",
-        help="model; strict: round only as the model does; bf16, tf32: round factors of products to that where it is faster.",
+        help="model; strict: no rewrite that rounds differently; bf16, tf32: factors of products rounded to it where faster.",
         metavar="model|strict|bf16|tf32",
         autocompletion=lambda: list(PRECISIONS),
     ),
@@ -110,7 +110,7 @@ Denormals = Annotated[
     str,
     typer.Option(
         "--denormals",
-        help="keep, or flush: numbers too small for full precision are zero.",
+        help="keep, or flush: treat denormal numbers as zero.",
         metavar="keep|flush",
         autocompletion=lambda: ["keep", "flush"],
     ),
@@ -120,7 +120,7 @@ Without = Annotated[
     typer.Option(
         "--without",
         metavar="NAME",
-        help=f"Leave an optimization out: {', '.join(KNOBS)}; repeatable.",
+        help=f"Disable an optimization: {', '.join(KNOBS)}; repeatable.",
         autocompletion=lambda: list(KNOBS),
     ),
 ]
@@ -129,7 +129,7 @@ Passes = Annotated[
     typer.Option(
         "--pass",
         metavar="PASS=off|PASS.OPTION=VALUE",
-        help="Skip a pass, or set an option of it; repeatable. One that there is not is answered with those that there are.",
+        help="Skip a pass, or set one of its options; repeatable. An unknown name lists the known ones.",
     ),
 ]
 Records = Annotated[
@@ -138,13 +138,13 @@ Records = Annotated[
 ]
 Verify = Annotated[
     bool,
-    typer.Option("--verify", help="Check every graph and program on the way; of a saved model, the weights' checksum."),
+    typer.Option("--verify", help="Verify every graph and program; for a saved model, the checksum of its weights."),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache of compiled code.")]
 
 
 class Bar:
-    """Shows how far a compilation is, in one line; the driver calls it. With *verbose*, tells the time of each stage."""
+    """Shows the progress of a compilation in one line; the driver calls it. With *verbose*, also prints each stage's time."""
 
     def __init__(self, bars: Progress, verbose: bool = False) -> None:
         self.bars = bars
@@ -176,7 +176,7 @@ class Bar:
 
 @contextmanager
 def progress_bar(quiet: bool, verbose: bool = False) -> Iterator[Bar]:
-    """Gives a progress bar on the error stream, where that is a terminal and *quiet* is off; it is gone in the end.
+    """Yields a progress bar on the error stream, if that is a terminal and *quiet* is off; it is erased at the end.
 
     It shows the time that the stage has taken, and where its steps are known, the time that is left.
     """
@@ -199,7 +199,7 @@ def progress_bar(quiet: bool, verbose: bool = False) -> Iterator[Bar]:
 
 
 class _TimeLeft(ProgressColumn):
-    """The time that a stage still takes, if it goes on as before; nothing before that can be told."""
+    """The estimated remaining time of a stage; empty until it can be estimated."""
 
     def render(self, task: Task) -> Text:
         """Returns the text of the column."""
@@ -250,7 +250,7 @@ def print_text(text: str) -> None:
 
 
 MOST_DIGITS = 99
-"""Digits that a size may have: Python reads no numbers of thousands."""
+"""The largest number of digits of a size: Python refuses to parse numbers of thousands of digits."""
 
 SHOWN = 40
 """Characters of an option that a message repeats."""
@@ -274,7 +274,7 @@ def parse_capacity(given: list[str] | None) -> dict[str, int]:
 
 
 def parse_numbers(given: list[str] | None) -> dict[str, int]:
-    """Reads `name=size` options of which each is a number: a measurement is of one size."""
+    """Reads `name=size` options where a size must be a number, not a range, as a measurement is of one size."""
     sizes = parse_shapes(given)
     for name, size in sizes.items():
         if isinstance(size, Dim):
@@ -308,7 +308,7 @@ def _parse_range(text: str) -> Dim:
 
 
 def human_bytes(count: int) -> str:
-    """Returns a number of bytes for people, in units of 1024: B, KiB, MiB or GiB."""
+    """Formats a number of bytes in units of 1024: B, KiB, MiB or GiB."""
     if count < 1024:
         return f"{count} B"
     size = count / 1024
@@ -320,24 +320,24 @@ def human_bytes(count: int) -> str:
 
 
 def human_seconds(seconds: float) -> str:
-    """Returns a time for people."""
+    """Formats a time."""
     if seconds >= 0.9995:
         return f"{seconds:.2f} s"
     return f"{seconds * 1e3:.0f} ms" if seconds >= 0.01 else f"{seconds * 1e3:.2f} ms"
 
 
 def human_time(seconds: float) -> str:
-    """Returns the time of a kernel for people, which may be microseconds."""
+    """Formats the time of a kernel, in microseconds if it is short."""
     return human_seconds(seconds) if seconds >= 0.9995e-3 else f"{seconds * 1e6:.{1 if seconds >= 1e-5 else 2}f} us"
 
 
 def human_count(count: int, noun: str) -> str:
-    """Returns a number of things for people: `1 kernel`, `2 kernels`."""
+    """Formats a count with its noun: `1 kernel`, `2 kernels`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def human_age(seconds: float) -> str:
-    """Returns for people how long ago something was."""
+    """Formats the age of an event."""
     for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
         count = int(seconds // size)
         if count >= 1:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # these import the compiler, which an artifact does without
     from weft.records import Record
 
 SHORTENED = "# shortened to be read; --full, or a pipe, shows the program as the parser reads it"
-"""Stands over the loops of a kernel on a terminal, where they are in another form."""
+"""The heading of a kernel's loops on a terminal, where they are printed in a shortened form."""
 
 QUESTIONS = "weft.cli.plan_text:questions_of"
 PLAN_LINES = "weft.cli.plan_text:plan_lines"
@@ -37,7 +37,7 @@ PLAN_FACTS = "weft.cli.plan_text:plan_facts"
 """The text of plans, which needs the compiler."""
 
 SUPPORT = "weft.frontends.onnx.support:support_of"
-"""What `--support` asks, which needs the package onnx."""
+"""Implements `--support`; resolved on demand, since it needs the package onnx."""
 
 GRAPH = "graph"
 """The argument of `--plan` for the decisions about the graph; a kernel of that name is shown by its number."""
@@ -50,27 +50,31 @@ KERNEL = "KERNEL"
 def inspect(
     model: Model,
     asked: CommandOptions,
-    graph: Annotated[bool, typer.Option("--graph", help="The groups of operators, each one call of a kernel.")] = False,
+    graph: Annotated[
+        bool, typer.Option("--graph", help="The groups of fused operators, one kernel call each.")
+    ] = False,
     kernels: Annotated[bool, typer.Option("--kernels", help="The kernels, numbered.")] = False,
-    memory: Annotated[bool, typer.Option("--memory", help="Where each tensor lies, and when.")] = False,
+    memory: Annotated[
+        bool, typer.Option("--memory", help="The memory plan: offset and lifetime of each tensor.")
+    ] = False,
     schedule: Annotated[
-        str | None, typer.Option("--schedule", metavar=KERNEL, help="A kernel's loops, and the steps to them.")
+        str | None, typer.Option("--schedule", metavar=KERNEL, help="A kernel's loop nest, and its schedule.")
     ] = None,
     plan: Annotated[
         str | None,
         typer.Option(
             "--plan",
             metavar=KERNEL,
-            help="A kernel's decisions, or the graph's (\"graph\"), the runners-up and their costs.",
+            help='The decisions about a kernel, or the graph ("graph"), with the runners-up and their costs.',
         ),
     ] = None,
     asm: Annotated[str | None, typer.Option("--asm", metavar=KERNEL, help="A kernel's machine code.")] = None,
     support: Annotated[
-        bool, typer.Option("--support", help="How each operator of an ONNX model is carried out; compiles nothing.")
+        bool, typer.Option("--support", help="How each operator of an ONNX model is implemented; compiles nothing.")
     ] = False,
     full: Annotated[bool, typer.Option("--full", help="Do not truncate lines (redirected output never is).")] = False,
 ) -> None:
-    """Show what MODEL becomes. Without options, a summary.
+    """Show the result of compiling MODEL: without options, a summary.
 
     Examples:
 
@@ -88,7 +92,7 @@ def inspect(
         return
     with asked.progress() as progress:
         made = weft.build(str(model), asked.machine(), asked.options, asked.sizes, asked.cache(), progress)
-    chosen = _Chosen(made, graph, kernels, memory, schedule, plan, asm)
+    chosen = _Chosen(made, graph=graph, kernels=kernels, memory=memory, schedule=schedule, plan=plan, asm=asm)
     if asked.as_json:
         print_json({**_facts(made), **chosen.facts()})
     elif chosen:
@@ -98,11 +102,12 @@ def inspect(
 
 
 class _Chosen:
-    """The parts of a compilation to show; raises `InputError` for a kernel that there is not."""
+    """The parts of a compilation to show; raises `InputError` for an unknown kernel."""
 
     def __init__(
         self,
         made: Compilation,
+        *,
         graph: bool,
         kernels: bool,
         memory: bool,
@@ -117,12 +122,12 @@ class _Chosen:
         self.asm = None if asm is None else _kernel(made, asm)
 
     def __bool__(self) -> bool:
-        """Tells whether anything is."""
+        """Tells whether any part is to be shown."""
         shown = (self.graph, self.kernels, self.memory, self.schedule, self.graph_plan, self.plan, self.asm)
         return any(shown)
 
     def show(self, *, short: bool) -> None:
-        """Prints it; lines are kept within the terminal if it is to be *short*."""
+        """Prints the parts; with *short*, lines are truncated to the width of the terminal."""
         if self.graph:
             _print(_graph_lines(self.made), short, hang=9)
         if self.kernels:
@@ -183,7 +188,7 @@ class _Chosen:
 
 
 def _print(lines: Sequence[str], short: bool, hang: int = 4) -> None:
-    """Prints lines, wrapped to the terminal if they are to be *short*."""
+    """Prints lines; with *short*, wrapped to the width of the terminal."""
     for line in map(printable_line, lines):
         text = line.expandtabs()
         print_text("\n".join(wrapped(text, out.width, hang)) if short and len(text) > out.width else line)
@@ -202,7 +207,7 @@ def _head(made: Compilation, kernel: Kernel) -> str:
 
 
 def _graph_lines(made: Compilation) -> list[str]:
-    """Returns a line for each call, with the number of its kernel, and one for each tensor that is a part of another."""
+    """Returns a line for each call, with the number of its kernel, and a line for each tensor that is a view of another."""
     head, *lines = str(made.fused).splitlines()
     numbers = _numbers(made)
     calls = [numbers.get(g.key, "") for g in made.fused.calls]  # control flow has no kernel, but those of its regions
@@ -301,7 +306,7 @@ def _from_records(made: Compilation) -> list[str]:
 
 
 def _from_cache(made: Compilation) -> str:
-    """Returns how many kernels were not compiled anew, without which the times would mislead."""
+    """Returns a note of the number of cached kernels, without which compile times would mislead."""
     return f"; {made.cached} of {len(made.kernels)} kernels came from the cache" if made.cached else ""
 
 
@@ -323,7 +328,7 @@ def _show_kernels(made: Compilation) -> None:
 
 
 def _show_support(path: Path, as_json: bool) -> None:
-    """Shows how each operator is carried out, and for one that is missing a formula to fill in."""
+    """Shows how each operator is implemented, and a template to fill in for each one that is missing."""
     support_of: Callable[[str], list[Support]] = resolve(SUPPORT)
     rows = support_of(str(path))
     if as_json:

@@ -1,4 +1,4 @@
-"""The `weft` command: exit code 0 when done, 1 when it failed, 2 when it was called wrongly."""
+"""The `weft` command. Exit codes: 0 success, 1 failure, 2 wrong usage."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BUG: Final = "report it with the command and what it prints with -v"
 app = typer.Typer(
     name="weft",
     cls=lazy_group(COMMANDS),
-    help="Weft compiles trained models to fast code that needs no framework to run.",
+    help="Weft compiles trained models to fast code that runs without a framework.",
     epilog="Begin with: weft demo. The shell completes commands and options after: weft --install-completion",
     no_args_is_help=True,
     **LOOKS,
@@ -57,11 +57,11 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Weft compiles trained models to fast code that needs no framework to run."""
+    """Weft compiles trained models to fast code that runs without a framework."""
 
 
 def main() -> None:
-    """Runs the command; errors are told in words, without a traceback."""
+    """Runs the command; errors are reported as messages, without a traceback."""
     warnings.showwarning = _show_warning
     voice.verbose = False
     try:
@@ -101,7 +101,7 @@ def _run() -> int:
 
 
 def _explain(error: Exception) -> None:
-    """Shows where in Weft an error arose, and its causes, to those who want to know all."""
+    """Prints the traceback of an error and its causes, for --verbose."""
     if voice.verbose:
         err.print("".join(traceback.format_exception(error)), markup=False)
 

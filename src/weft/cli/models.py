@@ -1,4 +1,4 @@
-"""Getting from a path on the command line to a model in memory, and inputs for it."""
+"""Opens the model at a path given on the command line, and reads its inputs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def open_model(path: Path, asked: CommandOptions, threads: int | None, progress:
 
 
 def check_sizes(path: Path, specs: Sequence[TensorSpec], sizes: Mapping[str, int | Dim], *, random: bool) -> None:
-    """Raises `InputError` for *sizes* that say nothing of a saved model: they are those of inputs made up at *random*."""
+    """Raises `InputError` for *sizes* given for a saved model without *random* inputs, on which they have no effect."""
     if not random:
         raise InputError(
             f"{path} is compiled already: --shape has no effect on it but for the inputs that --random makes up",

@@ -24,7 +24,7 @@ from weft.support.lazy_import import resolve
 from weft.support.text import printable_line
 
 PROFILED = "weft.cli.profile:profiled"
-"""Times kernels; imported when that is wanted, since it needs the compiler, which a compiled model does without."""
+"""Times kernels; resolved on demand, since it needs the compiler and running a saved model does not."""
 
 
 @partial(compiling, reads=("shape", "verify"))
@@ -34,16 +34,14 @@ def run(
     given: Annotated[
         list[str] | None, typer.Option("--input", "-i", metavar="NAME=FILE.npy", help="An input; repeatable.")
     ] = None,
-    random: Annotated[bool, typer.Option("--random", help="Make up the inputs that are not given.")] = False,
+    random: Annotated[bool, typer.Option("--random", help="Use random values for inputs that are not given.")] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The seed of --random.")] = 0,
     save: Annotated[Path | None, typer.Option("--save", help="A folder for the outputs, as NAME.npy.")] = None,
     threads: Threads = None,
     profile: Annotated[bool, typer.Option("--profile", help="Print the time of each kernel.")] = False,
     trace: Annotated[
         Path | None,
-        typer.Option(
-            "--trace", metavar="FILE", help="Write what was done when, for ui.perfetto.dev or chrome://tracing."
-        ),
+        typer.Option("--trace", metavar="FILE", help="Write a timeline, for ui.perfetto.dev or chrome://tracing."),
     ] = None,
     seconds: Annotated[float, typer.Option("--seconds", min=0.01, help="How long --profile measures.")] = 2.0,
 ) -> None:
@@ -57,7 +55,7 @@ def run(
 
         weft run model.weft --random --shape batch=8 --json
 
-        weft run model.weft --random --verify     # all of the file is read, and its checksum computed
+        weft run model.weft --random --verify     # reads the whole file and checks its checksum
 
         weft run resnet18.onnx --random --profile --threads 1
 

@@ -9,7 +9,7 @@ from weft.targets import PRESETS, Target, can_run, machine_name, missing_flags
 
 
 def targets(as_json: Json = False) -> None:
-    """List what can be compiled for, what of it runs here, and what is missing for the rest.
+    """List the compilation targets, those that run here, and what the others lack.
 
     Examples:
 

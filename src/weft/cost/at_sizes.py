@@ -1,4 +1,4 @@
-"""The cost of a scheduled program at given sizes: what a kernel of open sizes takes in a call of these."""
+"""The cost of a scheduled program with symbolic sizes, for a call with given sizes."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def bytes_of(buffer: Buffer) -> int:
 
 def step_along(buffer: Buffer, indices: Sequence[Expr], var: Var) -> int:
     """Returns how many elements further *indices* are for the next value of *var*."""
-    return LoopAccess(buffer, tuple(indices), False).stride(Level(var, 2, 1, LoopKind.SERIAL))
+    return LoopAccess(buffer, tuple(indices), is_store=False).stride(Level(var, 2, 1, LoopKind.SERIAL))
 
 
 def bytes_touched(buffer: Buffer, indices: Sequence[Expr], counts: Mapping[Var, int], line: int) -> int:
@@ -110,8 +110,9 @@ def nests(body: Stmt) -> Iterator[LoopNest]:
 
 def _nest(block: Block, loops: Sequence[For], store: Store) -> LoopNest:
     values = {a.var: b for a, b in zip(block.axes, block.bindings, strict=True)}
-    written = LoopAccess(store.buffer, _bound(store.indices, values), True)
-    read = [LoopAccess(x.buffer, _bound(x.indices, values), False) for x in dict.fromkeys(loads(store.value))]
+    written = LoopAccess(store.buffer, _bound(store.indices, values), is_store=True)
+    loaded = dict.fromkeys(loads(store.value))
+    read = [LoopAccess(x.buffer, _bound(x.indices, values), is_store=False) for x in loaded]
     divisors = _divisors([*block.bindings, *[i for a in (written, *read) for i in a.indices]])
     levels = [level for f in loops for level in _digits(f, divisors.get(f.var, set()))]
     return LoopNest(block, tuple(levels), store, written, tuple(read))

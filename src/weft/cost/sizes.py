@@ -1,4 +1,4 @@
-"""Sizes for cost estimates: a symbolic extent counts as a guess, or as what it is at given sizes."""
+"""Sizes for cost estimates: a symbolic extent counts as its given size, or as a guess."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best tuning records of a machine, as far as a compilation asks for them; needs no compiler."""
+"""Looks up the best tuning records of a machine for a compilation; needs no compiler."""
 
 from __future__ import annotations
 

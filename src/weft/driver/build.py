@@ -72,12 +72,14 @@ from weft.targets import Target
 class Compilation:
     """All results of compiling a model, for inspection; the runtime loads `package`.
 
-    `graph_plan` are the decisions about the graph, `choices` the questions that they answer, which a given plan leaves out;
-    `graph_record` is the tuning record that the plan is from, and `records` those that were looked for.
-    `host` is the program that calls the kernels, with a declaration of each.
-    `kernels` has the kernel of each group of `fused`, by the group's key, and `requests` the `KernelRequest`s that they were
-    made from; `seconds` has the time of each stage; `files` are those that the model was read from; `spans` tell when each
-    stage, and each step of each kernel that was not in the cache, was done.
+    `source` is the graph as imported, and `fused` the optimized graph as groups, each computed by one kernel. `kernels` maps
+    the key of a group to its kernel, and `requests` to the `KernelRequest` from which it was built. `plan` is the memory plan,
+    `host` the host program, which declares and calls the kernels.
+
+    `graph_plan` holds the decisions about the graph, and `choices` the questions they answer (empty for a given plan).
+    `graph_record` is the tuning record of that plan, if any; `records` holds the lookups of records. `seconds` maps each stage
+    to its time, `spans` has the timeline of the stages and of each kernel that was not cached, and `files` lists the files of
+    the model.
     """
 
     source: Graph
@@ -98,7 +100,7 @@ class Compilation:
 
     @property
     def cached(self) -> int:
-        """How many of the kernels were taken from the cache."""
+        """The number of kernels taken from the cache."""
         return sum(not k.spans for k in self.kernels.values())
 
 
@@ -114,13 +116,15 @@ def build(
     *,
     to_file: bool = False,
 ) -> Compilation:
-    """Compiles *model* and returns all that is made on the way; only its kernels are taken from *cache*, where it has them.
+    """Compiles *model* and returns every intermediate result; of *cache*, only kernels are used.
 
-    The arguments are as in `weft.compile`; a model may also be a `Graph`. Wherever there is a choice, for the graph (layouts,
-    algorithms, packing) or for a kernel, *choose* takes one of the candidates: the cheapest, unless a tuner chooses. With
-    *graph_plan*, the graph is made by that instead; raises `ScheduleError` where it is of another graph. Where the database of
-    `options.records`, or the pack of this machine, has a plan, that is followed if none is given; the pack not where *choose* is.
-    The constants of a large model that goes *to_file* are lazy: computed when they are written.
+    The arguments are those of `weft.compile`; *model* may also be a `Graph`. *choose* picks one of the candidates of each
+    decision, about the graph (layouts, algorithms, packing) and about kernels: by default the cheapest; a tuner passes its
+    own. *graph_plan* fixes the decisions about the graph; without it, a plan from the tuning records is followed if there is
+    one: those of `options.records`, and, with the default *choose*, those shipped with Weft. With *to_file*, the constants of
+    a large model are lazy, computed when the file is written.
+
+    Raises `ScheduleError` if *graph_plan* is the plan of another graph.
     """
     machine = target_here(target, progress, cache) if isinstance(target, str) else target
     chosen = options if options is not None else CompileOptions()
@@ -182,7 +186,7 @@ def build(
 
 @dataclass(frozen=True, eq=False)
 class GraphStages:
-    """The stages from a model's graph to kernels that are called: optimizing, and fusing."""
+    """The stages from an imported graph to fused groups: graph optimization and fusion."""
 
     source: Graph
     target: Target

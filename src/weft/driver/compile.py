@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 BUILD: Final = "weft.driver.build:build"
 EXPORT: Final = "weft.frontends:export"
 RUNNABLE: Final = "weft.driver.runnable:runnable"
-"""Imported when something is to be compiled: with them comes the compiler."""
+"""Resolved only when a model has to be compiled, since they import the compiler."""
 
 
 def compile(
@@ -64,44 +64,52 @@ def compile(
 ) -> Model:
     """Compiles *model* for *target* and loads it.
 
-    *model* is the path or the bytes of a file of ONNX, PyTorch (.pt2), Keras or StableHLO, the path of one of Core ML, MXNet,
-    Darknet or Caffe, or the pair of a description and its weights, an `onnx.ModelProto`, a `torch.export.ExportedProgram`, what
-    JAX lowers or exports, or a `torch.nn.Module` or a function of `jax.jit` with *example_inputs*, tensors in order or by name,
-    with which it is traced. *threads* bounds the threads of a call (default: the
-    processors that this process may use) and never changes its results. *shapes* gives sizes, or ranges (`weft.Dim`, or text
-    such as "1..64"), to symbolic dimensions by name, or whole shapes to inputs. *cache* keeps compiled code in `weft-cache` in
-    `$WEFT_CACHE_DIR` or `~/.cache/weft`; of models that are neither files nor bytes, their kernels.
+    *model* is one of:
 
-    *records* is a database of tuning records: kernels, and the graph, are made by the best plans that were measured on this
-    machine, where it has such. Weft comes with a pack of records for some machines, which is used where *records* has none;
-    `without=["pretuned"]` leaves it out.
+    - the path or the bytes of an ONNX, PyTorch (`.pt2`), Keras or StableHLO file;
+    - the path of a TensorFlow, Core ML, MXNet, Darknet or Caffe model, or the pair of paths of its description and its weights;
+    - an `onnx.ModelProto`, a `torch.export.ExportedProgram`, or a lowered or exported JAX function;
+    - a `torch.nn.Module` or a `jax.jit` function, traced with *example_inputs*: tensors in order or by name.
 
-    *opt_level* is how hard to try: 0 takes the model's nodes one by one, 1 simplifies and fuses them, 2 also packs the
-    weights of matrix products, 3 also keeps channels in blocks and uses Winograd's method. *precision* is "model",
-    "strict" to forbid rewrites that round otherwise than the model, or "bf16": the factors of products and convolutions of
-    float32 are rounded to bf16, of 8 significant bits, where that is faster on *target*; sums, normalizations and softmax stay
-    float32. "tf32" rounds the factors of products alone, to 11 significant bits, where *target* multiplies such. *verify* checks
-    every graph and program on the way.
-    *progress* is called with a stage, and how many of its steps are done of how many. *without* names optimizations to leave
-    out: those of `weft.support.knobs`; *passes* skips passes by name, and sets their options: `"unswitch_loops=off"`,
-    `"unswitch_loops.depth=1"`.
+    *target* names the target: see `weft targets`. *threads* bounds the threads of a call (default: the CPUs available to this
+    process) and never changes its results. *shapes* maps symbolic dimensions to sizes or ranges (`weft.Dim`, or text such as
+    "1..64"), or inputs to whole shapes. *cache* reads and writes `weft-cache` in `$WEFT_CACHE_DIR` or `~/.cache/weft`: compiled
+    models, and the kernels alone of models that are neither files nor bytes.
 
-    *denormals* are numbers too small for full precision, with which processors compute up to a hundred times as slowly: calls
-    "keep" them, as IEEE 754 has it, or "flush" them to zero, as operands and as results; constants that are computed while
-    compiling keep them in any case. Without *spinning*, threads that have no work sleep at once: calls are slower, and leave
-    the processors to others.
+    *records* is the path of a database of tuning records: the graph and its kernels follow the fastest plans measured on this
+    kind of machine. Weft ships with records for some machines, used where *records* has none; `without=["pretuned"]` ignores
+    them.
 
-    *state* makes inputs, with the outputs that they become, values that live across calls, each in a `State` of the model's
-    `new_state()`: `state={"past_*": "present_*"}`, where each * stands for any text. Those to which a call adds rows need a
-    *capacity*, the most that there may ever be: `capacity={"past_*": 1024}`.
+    *opt_level*: 0 compiles the model's nodes one by one, 1 simplifies and fuses them, 2 also packs the weights of matrix
+    products, 3 also uses channel-blocked layouts and Winograd convolutions.
 
-    Raises `ModelError` for a model that can't be compiled, `InputError` for arguments that don't fit, `RecordsError` where
-    the records can't be read.
+    *precision*: "model" keeps the model's data types, and may reassociate. "strict" also forbids rewrites that round
+    differently from the model. "bf16" rounds the factors of float32 products and convolutions to bfloat16 (8 significant bits)
+    where that is faster on *target*; accumulation, normalization and softmax stay float32. "tf32" rounds the factors of
+    float32 products to 11 significant bits where *target* has instructions for it.
+
+    *verify* runs the verifier of every graph and program. *progress* is called with the name of a stage, the number of its
+    steps that are done, and the number of all of them. *without* disables optimizations, named in `weft.support.knobs`.
+    *passes* skips passes or sets their options: `"unswitch_loops=off"`, `"unswitch_loops.depth=1"`.
+
+    *denormals*: "keep" follows IEEE 754; "flush" replaces denormal operands and results by zero, since CPUs compute with them
+    up to a hundred times more slowly. Constants computed at compile time keep them. With *spinning*, idle threads spin briefly
+    before they sleep; without it they sleep at once, which makes calls slower and leaves the CPU to other processes.
+
+    *state* turns inputs, each paired with the output that replaces it, into values that live across calls, in a `State` that
+    the model's `new_state()` returns: `state={"past_*": "present_*"}`, where each * matches any text. States that grow with
+    each call need a *capacity*, the largest number of rows: `capacity={"past_*": 1024}`.
+
+    Raises `ModelError` if the model can't be compiled, `InputError` if an argument is invalid, and `RecordsError` if the
+    records can't be read.
     """
     options = check_options(opt_level, precision, verify, records, without, denormals, passes, state, capacity)
     sizes, threads, cached = check_shapes(shapes), check_threads(threads), check_bool("cache", cache)
     if progress is not None and not callable(progress):
-        raise InputError(f"progress is {progress!r}", hint="give a function of a stage, what is done, and of how much")
+        raise InputError(
+            f"progress is {progress!r}",
+            hint="give a function that takes a stage, the number of steps done, and of all steps",
+        )
     if example_inputs is not None:
         model = resolve(EXPORT)(model, example_inputs, sizes)
     store = default_cache() if cached else None
@@ -123,9 +131,9 @@ def compile_package(
     *,
     to_file: bool = False,
 ) -> Package:
-    """Returns the package of *model*, from the cache if the model's files, the options, and the compiler are the same.
+    """Returns the package of *model*: the cached one if the model's files, the options and the compiler are unchanged.
 
-    That of a large model that goes *to_file* is not kept in the cache: its constants are lazy, computed when it is written.
+    With *to_file*, the package of a large model is not cached: its constants are lazy, computed when the file is written.
     """
     request = CompileRequest(model, target, options, shapes, to_file)
     if cache is None:
@@ -140,7 +148,7 @@ def compile_package(
 
 
 class CompileRequest(NamedTuple):
-    """The model to compile, the options, and whether it is only written to a file."""
+    """A model to compile, the options, and whether the result is only written to a file."""
 
     model: object
     target: Target
@@ -150,7 +158,7 @@ class CompileRequest(NamedTuple):
 
     @property
     def facts(self) -> tuple[Target, CompileOptions, Shapes | None]:
-        """What the package depends on beside the model."""
+        """The inputs of the compilation other than the model, all of them part of the cache key."""
         return self.target, self.options, self.shapes
 
 
@@ -163,7 +171,7 @@ def _find(wanted: CompileRequest, cache: Cache) -> Package | None:
 
 
 def _tell(progress: Progress | None) -> None:
-    """Tells that another process is compiling the same model."""
+    """Reports that another process is compiling the same model."""
     if progress is not None:
         progress("wait", 0, 1)
 
@@ -171,8 +179,9 @@ def _tell(progress: Progress | None) -> None:
 def _build(wanted: CompileRequest, cache: Cache | None, progress: Progress | None) -> Package:
     """Compiles a model, and keeps its package in *cache* if its files did not change meanwhile.
 
-    A graph's nodes and values refer to one another: the weights that were read are let go when those are collected. The settings
-    last until then: with Python's own, it would go through all objects at once when the last kernel is made, and again then.
+    A graph's nodes and values refer to one another: the weights that were read are let go when those are collected. The
+    settings last until then: with Python's own, it would go through all objects at once when the last kernel is made, and
+    again then.
     """
     with tuned_for_compiling(), collecting_new_objects():
         return _made(wanted, cache, progress)

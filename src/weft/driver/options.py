@@ -78,7 +78,7 @@ def check_options(
 
 
 def check_records(records: object) -> str | None:
-    """Returns the path of a database of tuning records; raises `InputError` for what is no path."""
+    """Returns the path of a database of tuning records; raises `InputError` for any other value."""
     path = os.fspath(records) if isinstance(records, os.PathLike) else records
     if path is not None and not isinstance(path, str):
         raise InputError(

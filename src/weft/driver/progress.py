@@ -1,4 +1,4 @@
-"""How a compilation tells how far it is, and what it took."""
+"""Progress reports and timings of a compilation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Span:
-    """What was done from *begin* to *end* (seconds of `perf_counter`) by a thread; *facts* are there to be read."""
+    """A step of a thread from *begin* to *end* (seconds of `perf_counter`), with *facts* for the reader of a trace."""
 
     name: str
     kind: str
@@ -58,5 +58,5 @@ class Clock:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """What each stage took."""
+        """The seconds of each stage."""
         return {s.name: s.end - s.begin for s in self.spans}

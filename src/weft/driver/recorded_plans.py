@@ -22,7 +22,7 @@ NO_LONGER_APPLIES: Final = (ScheduleError, LoweringError)
 
 
 class RecordWarning(UserWarning):
-    """A tuning record is left out; what it is for is compiled by the rules."""
+    """A tuning record is ignored; its workload is compiled with the default schedule."""
 
 
 def with_recorded_plan(request: KernelRequest, records: BestRecords) -> KernelRequest:

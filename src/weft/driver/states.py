@@ -1,4 +1,4 @@
-"""The states of a model: declared in its graph by the options, and told to the runtime."""
+"""The states of a model: declared in its graph by the options, and passed to the runtime."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Operators from outside of Weft: a formula of the user's becomes an operator like Weft's own.
+"""User-defined operators: a tensor expression registered as an operator, with the same rights as a built-in one.
 
     @weft.register_op("scaled_tanh", onnx="com.example::ScaledTanh")
     def scaled_tanh(x: Tensor, *, scale: float = 1.0) -> Tensor:
         return compute(x.shape, lambda *i: apply("tanh", x[i] * scale), "scaled_tanh", dtype=x.dtype)
 
-Models compiled afterwards may call it. It fuses with its neighbours, is computed in channel blocks where its facts allow that,
-and its kernels are cached by their text. Models that call it are compiled anew in each process: the formula may have changed.
+Models compiled afterwards may call it. It fuses with its neighbours, uses channel-blocked layouts where its facts allow them,
+and its kernels are cached. Models that call it are recompiled in each process, since its definition may have changed.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ class _Enter(Protocol):
 def register_op(
     name: str, *, onnx: str | None = None, along: str | None = None, per_channel: bool = False, fold: Fold | None = None
 ) -> Callable[[F], F]:
-    """Registers the decorated formula as the operator *name*, for nodes of ONNX models that are called *onnx* ("domain::Name").
+    """Registers the decorated function as the operator *name*; *onnx* is the ONNX node type it implements ("domain::Name").
 
-    Positional parameters of the formula are tensors (`weft.te.Tensor`), one with the default None optional; keyword-only ones
-    are attributes. It returns a tensor or a tuple of tensors, and raises `TypeMismatch` for inputs that it does not take.
-    *along*, *per_channel* and *fold* are facts that no formula shows; see `weft.ops.Operator`. Register before compiling.
+    Positional parameters of the function are input tensors (`weft.te.Tensor`), optional if their default is None; keyword-only
+    parameters are attributes. The function returns a tensor or a tuple of tensors, and raises `TypeMismatch` for inputs that it
+    does not support. *along*, *per_channel* and *fold* are facts that can't be derived from the expression; see
+    `weft.ops.Operator`. Register operators before compiling models that use them.
 
-    Raises `InputError` for a name that is taken or is none, and for a function that can't be an operator.
+    Raises `InputError` for a name that is taken or invalid, and for a function with an unsuitable signature.
     """
     if not name.isidentifier():
         raise InputError(f"{name!r} is no name for an operator", hint="take letters, digits and underscores")
@@ -91,7 +92,7 @@ def _check_signature(name: str, build: Callable[..., Any]) -> None:
 
 
 def _checked(name: str, build: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns *build*, whose failures and results of other types are told of as those of the operator *name*."""
+    """Wraps *build* so that its exceptions, and results that are no tensors, are reported as errors of the operator *name*."""
 
     def checked(*inputs: Tensor | None, **attributes: Any) -> Any:
         try:

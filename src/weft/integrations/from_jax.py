@@ -11,15 +11,15 @@ from weft.runtime.model import Model
 
 
 def from_jax(fn: Callable[..., Any], *args: Any, **options: Any) -> Model:
-    """Compiles *fn*, a function of JAX, for arguments like *args*: arrays, `jax.ShapeDtypeStruct`s, or trees of them.
+    """Compiles the JAX function *fn* for arguments like *args*: arrays, `jax.ShapeDtypeStruct`s, or pytrees of them.
 
         model = weft.from_jax(lambda x: net.apply(params, x), x)      # a network of Flax
         y = model(x)
 
-    Arrays that the function holds are the model's weights. Its inputs are the arrays among *args*, called by their parameter and
-    their place in the tree (`params['w']`), and its outputs the arrays among the results, in JAX's order. *options* are those of
+    Arrays captured by the function become the model's weights. The inputs are the leaves of *args*, named by parameter and
+    path in the tree (`params['w']`); the outputs are the leaves of the result, in JAX's order. *options* are those of
     `weft.compile`.
 
-    Raises `ModelError` where JAX can't trace the function, or Weft can't compile it, and `ToolchainError` without JAX.
+    Raises `ModelError` if JAX can't trace the function or Weft can't compile it, and `ToolchainError` if JAX is not installed.
     """
     return compile_model(lowered(fn, args), **options)

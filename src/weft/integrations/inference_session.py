@@ -1,4 +1,4 @@
-"""`weft.InferenceSession`: ONNX models, compiled when they are opened, behind ONNX Runtime's interface."""
+"""`weft.InferenceSession`: ONNX Runtime's interface, for ONNX models that are compiled when the session is created."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from weft.runtime.session_options import GraphOptimizationLevel, SessionOptions
 
 
 class InferenceSession(session.InferenceSession):
-    """A model called as ONNX Runtime calls it.
+    """A model behind ONNX Runtime's interface.
 
         session = weft.InferenceSession("model.onnx")
         (probabilities,) = session.run(None, {"image": image})
 
-    The model is the path or the bytes of an ONNX file, which is compiled, or of a model saved by Weft. `SessionOptions` and
-    providers that can't be honoured raise `InputError`, or warn if they change no result. Raises `ModelError` for a model that
-    can't be compiled. A session may be called from several threads at once, and after a fork.
+    The model is the path or the bytes of an ONNX file, which is compiled, or of a model saved by Weft. Session options and
+    providers that Weft can't honour raise `InputError`, or warn if they don't affect results. A session may be called from
+    several threads at once, and after a fork. Raises `ModelError` for a model that can't be compiled.
     """
 
     def _open(self, source: object, options: SessionOptions) -> Model:

@@ -1,4 +1,4 @@
-"""The part of the loop language's parser that reads notes: keyword arguments, whose values are those of a note's fields."""
+"""The parser of notes: keyword arguments, whose values are the note's fields."""
 
 from __future__ import annotations
 

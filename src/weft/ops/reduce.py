@@ -53,15 +53,16 @@ Ints = Sequence[int]
 def reduce_over(
     x: Tensor,
     axes: Ints | None,
-    keepdims: bool,
     reducer: Reducer,
     name: str,
     of: Callable[[Expr], Expr] = lambda e: e,
+    *,
+    keepdims: bool = True,
     dtype: DType | None = None,
 ) -> Tensor:
-    """Reduces *of* each element over *axes* (all of them for None); reduced dimensions are kept as ones, or dropped.
+    """Reduces `of(element)` over *axes* (all of them for None); reduced dimensions are kept with extent 1, or dropped.
 
-    *dtype* is the type that *of* gives, by default that of *x*.
+    *dtype* is the result type of *of*, by default that of *x*.
     """
     over = normalize_axes(axes, x.rank)
     if not over:
@@ -116,7 +117,7 @@ def _define(
     """Registers the operator that reduces *of* each element, and applies *after* to the result; *fold* evaluates it."""
 
     def build(x: Tensor, *, axes: tuple[int, ...] | None = None, keepdims: bool = True) -> Tensor:
-        y = reduce_over(x, axes, keepdims, reducer, name, of)
+        y = reduce_over(x, axes, reducer, name, of, keepdims=keepdims)
         return y if after is None else map_tensors(f"{name}_out", after, y)
 
     OPERATORS[name] = Operator(name, build, fold=fold, along="axes")
@@ -125,7 +126,7 @@ def _define(
 @operator("sum_integers")
 def sum_integers(x: Tensor, *, axes: tuple[int, ...], keepdims: bool = True) -> Tensor:
     """The sum over *axes* of integers of few bits, in 32."""
-    return reduce_over(x, axes, keepdims, sum_, "sum_integers", lambda e: cast(e, i32), dtype=i32)
+    return reduce_over(x, axes, sum_, "sum_integers", lambda e: cast(e, i32), keepdims=keepdims, dtype=i32)
 
 
 _define("reduce_sum", sum_, fold=reduction(np.sum, lambda a, b: a + b))
@@ -156,7 +157,7 @@ def extremes(x: Tensor, y: Tensor, *, axes: tuple[int, ...]) -> tuple[Tensor, ..
 @operator("reduce_mean", along="axes")
 def reduce_mean(x: Tensor, *, axes: tuple[int, ...] | None = None, keepdims: bool = True) -> Tensor:
     """The mean over *axes*."""
-    total = reduce_over(x, axes, keepdims, sum_, "mean_sum")
+    total = reduce_over(x, axes, sum_, "mean_sum", keepdims=keepdims)
     count = product(x.shape[d] for d in normalize_axes(axes, x.rank))
     divide = TruncDiv if x.dtype.is_int else Div
     return map_tensors("reduce_mean", lambda e: divide(e, cast(count, x.dtype)), total)
@@ -170,11 +171,11 @@ def reduce_log_sum_exp(x: Tensor, *, axes: tuple[int, ...] | None = None, keepdi
         """An infinity less itself would be no number, so nothing is taken out then."""
         return select(apply("is_inf", largest), const(0, largest.dtype), largest)
 
-    top = reduce_over(x, axes, True, max_, "lse_max")
+    top = reduce_over(x, axes, max_, "lse_max")
     moved = map_tensors("lse_exp", lambda e, m: apply("exp", e - taken_out(m)), x, top)
-    total = reduce_over(moved, axes, True, sum_, "lse_sum")
+    total = reduce_over(moved, axes, sum_, "lse_sum")
     y = map_tensors("reduce_log_sum_exp", lambda s, m: apply("log", s) + taken_out(m), total, top)
-    return y if keepdims else reduce_over(y, axes, False, max_, "lse_drop")
+    return y if keepdims else reduce_over(y, axes, max_, "lse_drop", keepdims=False)
 
 
 def _define_arg(name: str, reducer: Reducer, *, nan_first: bool) -> None:
@@ -209,9 +210,9 @@ _define_arg("argmin", argmin, nan_first=True)
 def softmax(x: Tensor, *, axis: int = -1) -> Tensor:
     """`exp(x) / sum(exp(x))` along *axis*, with the largest element taken out first."""
     d = (normalize_axis(axis, x.rank),)
-    top = reduce_over(x, d, True, max_, "softmax_max")
+    top = reduce_over(x, d, max_, "softmax_max")
     moved = map_tensors("softmax_exp", lambda e, m: apply("exp", e - m), x, top)
-    total = reduce_over(moved, d, True, sum_, "softmax_sum")
+    total = reduce_over(moved, d, sum_, "softmax_sum")
     scale = map_tensors("softmax_scale", lambda s: 1 / s, total)  # of at least 1, since the largest element adds that
     return map_tensors("softmax", lambda e, s: e * s, moved, scale)
 
@@ -220,10 +221,10 @@ def softmax(x: Tensor, *, axis: int = -1) -> Tensor:
 def log_softmax(x: Tensor, *, axis: int = -1) -> Tensor:
     """The logarithm of `softmax`."""
     d = (normalize_axis(axis, x.rank),)
-    top = reduce_over(x, d, True, max_, "softmax_max")
+    top = reduce_over(x, d, max_, "softmax_max")
     moved = map_tensors("softmax_shift", lambda e, m: e - m, x, top)
     exps = map_tensors("softmax_exp", lambda e: apply("exp", e), moved)
-    total = reduce_over(exps, d, True, sum_, "softmax_sum")
+    total = reduce_over(exps, d, sum_, "softmax_sum")
     logs = map_tensors("softmax_log", lambda s: apply("log", s), total)
     return map_tensors("log_softmax", lambda e, s: e - s, moved, logs)
 
@@ -248,9 +249,9 @@ def layer_norm(
         if v is not None:
             check_broadcasts(f"layer_norm: the {what}", v.shape, x.shape)
     count = product(x.shape[k] for k in d)
-    mean = map_tensors("norm_mean", lambda e: e / Cast(count, x.dtype), reduce_over(x, d, True, sum_, "norm_sum"))
+    mean = map_tensors("norm_mean", lambda e: e / Cast(count, x.dtype), reduce_over(x, d, sum_, "norm_sum"))
     centred = map_tensors("norm_centred", lambda e, m: e - m, x, mean)
-    squares = reduce_over(centred, d, True, sum_, "norm_squares", lambda e: e * e)
+    squares = reduce_over(centred, d, sum_, "norm_squares", lambda e: e * e)
     scaled = map_tensors("norm_scale", lambda v: 1 / apply("sqrt", v / Cast(count, x.dtype) + epsilon), squares)
 
     def finished(*i: Expr) -> Expr:
@@ -266,7 +267,7 @@ def rms_norm(x: Tensor, *, axis: int = -1, epsilon: float = 1e-5) -> Tensor:
     """Divides by the root of the mean square over the dimensions from *axis* on (Zhang and Sennrich, 2019)."""
     d = tuple(range(normalize_axis(axis, x.rank), x.rank))
     count = product(x.shape[k] for k in d)
-    squares = reduce_over(x, d, True, sum_, "norm_squares", lambda e: e * e)
+    squares = reduce_over(x, d, sum_, "norm_squares", lambda e: e * e)
     scale = map_tensors("norm_scale", lambda v: 1 / apply("sqrt", v / Cast(count, x.dtype) + epsilon), squares)
     return map_tensors("rms_norm", lambda e, v: e * v, x, scale)
 

@@ -189,7 +189,7 @@ def read_artifact(
         raise _explained(refused, where) from None
     except MemoryError:
         raise DeviceError(
-            "there is no memory left to load the model", where=where, hint="stop what else runs"
+            "there is no memory left to load the model", where=where, hint="stop other processes"
         ) from None
     notes = dict(found.notes)
     ranges = {key.removeprefix(_RANGE): parse_dim(notes.pop(key)) for key in found.notes if key.startswith(_RANGE)}

@@ -1,4 +1,4 @@
-"""Arrays that are in the memory of a device when a model is called: whether they fit, told in words."""
+"""Checks arrays in device memory that are passed to a model, with errors in words."""
 
 from __future__ import annotations
 

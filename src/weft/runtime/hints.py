@@ -1,4 +1,4 @@
-"""What to do about an array that can't be taken, in the words of the library that made it.
+"""Hints for arrays that a model can't take, in terms of the library that made them.
 
 Libraries are told by their classes' modules: this package imports none of them.
 """

@@ -1,4 +1,4 @@
-"""Constants that are computed when they are written: those of a large model are at no time all in memory."""
+"""Constants that are computed when they are written, so that those of a large model are never all in memory."""
 
 from __future__ import annotations
 

@@ -23,11 +23,11 @@ from weft.support.arguments import check_bool, check_threads
 from weft.support.dtypes import from_numpy
 from weft.support.errors import ArtifactError, DeviceError, InputError, RuntimeFailure, WeftError
 
-LESS = "give it less at a time, such as a smaller batch, or stop what else runs"
+LESS = "give it less at a time, such as a smaller batch, or stop other processes"
 
 
 class _How(NamedTuple):
-    """How a call is run, beside its inputs."""
+    """The arguments of a call other than its inputs."""
 
     out: Sequence[object] | None = None
     stop: _rt.Buffer | None = None
@@ -39,19 +39,22 @@ class _How(NamedTuple):
 class Model:
     """A compiled model, called with its inputs in order or by name.
 
-    Inputs are NumPy arrays, torch tensors, or any arrays in the CPU's memory that have DLPack; their dtypes must be the
-    model's own. One output is returned as a NumPy array, several as a tuple in the model's order. A model is immutable
-    and may be called from several threads at once. Raises `InputError` for inputs that do not fit, `RuntimeFailure` for
-    values that break what the model assumes. A symbolic size may be 0 where all outputs are then empty.
-    Ctrl-C ends a long call between two of its kernels, with `KeyboardInterrupt`.
+    Inputs are NumPy arrays, PyTorch tensors, or any arrays in CPU memory that support DLPack, with exactly the model's data
+    types. A single output is returned as a NumPy array, several as a tuple in the model's order. A symbolic size may be 0 if
+    all outputs are then empty. A model is immutable and may be called from several threads at once. Ctrl-C ends a long call
+    between two kernels, with `KeyboardInterrupt`.
 
-    `threads` is the most threads that a call uses. `states` are the values that live across calls, in a `State`: `run` takes it.
+    `threads` is the largest number of threads that a call uses. `states` describes the values that live across calls; `run`
+    takes them as a `State`.
+
+    Calls raise `InputError` for inputs that do not fit the signature, and `RuntimeFailure` for values that violate an
+    assumption of the model, such as an index out of range.
     """
 
     def __init__(self, package: Package, *, threads: int | None = None, spinning: bool = True) -> None:
-        """Loads the package; *threads* bounds those used in a call, and never changes its results.
+        """Loads *package*. *threads* bounds the threads of a call and never changes its results.
 
-        Threads that have no work look out for more for a while, unless not *spinning*: then they sleep at once.
+        With *spinning*, idle threads spin briefly before they sleep.
         """
         threads = check_threads(threads)
         self.package = replace(package, constants=in_memory(package.constants))
@@ -73,11 +76,11 @@ class Model:
 
     @property
     def device(self) -> DeviceTable | None:
-        """The device that runs the kernels; None where the processor does."""
+        """The device that runs the kernels; None if the CPU does."""
         return self._device
 
     def _in_order(self, args: tuple[object, ...], named: Mapping[str, object]) -> tuple[object, ...]:
-        """Returns the inputs of a call in order; those given by name alone, the common case, without a closer look."""
+        """Returns the inputs of a call in order; fast for the common case, all inputs by name."""
         if not args and len(named) == len(self._names):
             with suppress(KeyError):
                 return tuple([named[name] for name in self._names])
@@ -94,18 +97,20 @@ class Model:
     ) -> list[Any]:
         """Runs the model on all of its inputs in order, and returns all of its outputs in order.
 
-        *out* gives an array for each output, or None where a new one is to be made; the outputs are written there, without a
-        copy if the array is contiguous, aligned to 64 bytes (those that a model returned are) and shares no memory with
-        another. It may be an input's. A late output is copied to its array, which must have the shape that the call finds.
-        *stop* is a buffer of one byte: when it is no longer 0, the call ends before its next kernel. After an error, what is in
-        *out* is undefined.
-        *state*, of `new_state`, has what a model with state takes from the call before, and gets what the next one takes.
-        Arrays in the memory of the model's device, inputs and *out*, are used where they are: a `DeviceArray`, or a tensor of
-        another library through DLPack. *on_device* has new outputs stay there, as `DeviceArray`s; they are computed when the call
-        returns.
+        *out* has an array for each output, or None for a new one. An output is written without a copy if its array is
+        contiguous, aligned to 64 bytes (arrays returned by a model are) and overlaps no other array of *out*; it may be one of
+        the inputs. An output of data-dependent shape is copied to its array, which must have exactly the shape that the call
+        computes. After an error, the contents of *out* are undefined.
 
-        Raises `InputError` for arrays that do not fit, `RuntimeFailure` for values that break what the model assumes, and
-        when it was stopped.
+        *stop* is a buffer of one byte: once it is nonzero, the call ends before its next kernel. *state*, from `new_state`,
+        holds the state of the previous call, and is updated in place.
+
+        Inputs and *out* in the memory of the model's device, as `DeviceArray`s or as tensors of another library through
+        DLPack, are used without a copy. With *on_device*, new outputs stay in device memory, as `DeviceArray`s, complete when
+        the call returns.
+
+        Raises `InputError` for arrays that do not fit, and `RuntimeFailure` for values that violate an assumption of the model,
+        or if the call was stopped.
         """
         how = _How(out, stop, state, on_device)
         if on_device:
@@ -123,7 +128,7 @@ class Model:
         return self._run(fitting, inputs, how) if out is None else self._run_into(fitting, inputs, how)
 
     def _fitting(self, inputs: Sequence[object]) -> list[object]:
-        """Returns arrays for all inputs that the native model takes."""
+        """Returns the inputs as arrays that the native model accepts."""
         return fit_call(list(inputs), self.inputs, self._device)
 
     def _check_device(self, why: str) -> DeviceTable:
@@ -132,9 +137,9 @@ class Model:
         return self._device
 
     def to_device(self, value: object) -> DeviceArray:
-        """Returns a copy of an array in the memory of the model's device, for any call of it.
+        """Returns a copy of an array in the memory of the model's device, to be an input of any number of calls.
 
-        Raises `InputError` where the processor runs the model.
+        Raises `InputError` if the model runs on the CPU.
         """
         self._check_device("there is no memory of one")
         array = np.asarray(value, order="C")
@@ -143,9 +148,9 @@ class Model:
         return made
 
     def run_in(self, library: _rt.Exchange, inputs: Sequence[object]) -> list[Any]:
-        """Runs the model as `run` does; its inputs may be tensors of a library, and its outputs are.
+        """Runs the model like `run`; inputs may be tensors of *library*, and all outputs are.
 
-        The model has no late outputs.
+        The model must have no outputs of data-dependent shape.
         """
         how = _How(library=library)
         try:
@@ -158,7 +163,7 @@ class Model:
         return self._run(self._fitting(inputs), inputs, how)
 
     def _run_into(self, fitting: Sequence[object], given: Sequence[object], how: _How) -> list[Any]:
-        """Runs the model; those outputs that can't be written where they are to be are copied there."""
+        """Runs the model into `how.out`; outputs that can't be written in place are copied afterwards."""
         assert how.out is not None
         arrays = fit_targets(list(how.out), self.outputs, self._device)
         direct = [_direct(a, spec) for a, spec in zip(arrays, self.outputs, strict=True)]
@@ -187,7 +192,7 @@ class Model:
         return [m if array is None else array for array, m in zip(arrays, made, strict=True)]
 
     def _run(self, arrays: Sequence[object], given: Sequence[object], how: _How) -> list[Any]:
-        """Runs the native model on *arrays*, made of what was *given*."""
+        """Runs the native model on *arrays*; *given* are the arguments of the call, for error messages."""
         inputs: Any = arrays  # the native model refuses what is no array that fits
         out: Any = how.out
         native, state = self._native, None if how.state is None else how.state.native
@@ -207,7 +212,7 @@ class Model:
             raise DeviceError("there is no memory left for the model's outputs", hint=LESS) from None
 
     def _explain(self, failed: _rt.Failed, inputs: Sequence[object]) -> WeftError:
-        """Returns the error behind a failed call: a shape that does not fit, or a check in the model's own code."""
+        """Returns the error that explains a failed call: a mismatched shape, or a failed check in the model's code."""
         status, entry, index, detail = failed.args
         if self._device is not None and (error := self._device.take_error()) is not None:
             raise error
@@ -231,7 +236,7 @@ class Model:
         return RuntimeFailure(f"the model stopped while it ran: {message}", hint="check the values of its inputs")
 
     def _other_state(self) -> InputError:
-        """Returns the error of a call without the state that it needs, or with another model's."""
+        """Returns the error of a call without its state, or with the state of another model."""
         names = ", ".join(spec.name for spec in self.states)
         if not names:
             return InputError("the model has no state", hint="run it without one")
@@ -240,30 +245,30 @@ class Model:
         )
 
     def new_state(self, initial: Mapping[str, object] | None = None, **sizes: int) -> State:
-        """Returns what the calls of one conversation take and leave; *sizes* gives the states' symbolic sizes by name.
+        """Returns a new state for a sequence of calls; *sizes* gives the states' symbolic sizes by name.
 
-        It begins with the values *initial*, and zeros for those that have none. Raises `InputError` for a model without state,
-        where a size is missing, and for a value of another type or shape.
+        States start as the arrays of *initial*, by name, or as zeros. Raises `InputError` if the model has no state, if a size
+        is missing, or if an array has a wrong type or shape.
         """
         return new_state(self._native, self.package, sizes, self._device, initial)
 
     def load_state(self, path: str | os.PathLike[str], **sizes: int) -> State:
-        """Returns the state in a file that `State.save` wrote; raises `ArtifactError` for any other file."""
+        """Returns a state read from a file that `State.save` wrote; raises `ArtifactError` for any other file."""
         made = self.new_state(None, **sizes)
         made.restore(path)
         return made
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model as one file that `weft.load` reads, here or on any machine of the same target.
+        """Writes the model to one file that `weft.load` reads, here or on any machine that the target covers.
 
-        The file appears whole or not at all; where *path* is a symbolic link, what it points to is replaced. Raises
-        `ArtifactError` where it can't be written, and for a name that says it is something else, such as `model.so`.
+        The file is replaced atomically; if *path* is a symbolic link, its target is. Raises `ArtifactError` if the file can't
+        be written, or if its suffix is that of another kind of file, such as `model.so`.
         """
         check_saved_name(path)
         write_artifact(self.package, path)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickles the model as the bytes that `save` writes, which are checked when they are loaded."""
+        """Pickles the model as the bytes that `save` writes; unpickling checks them."""
         return _from_bytes, (b"".join(artifact_parts(self.package)), self._options)
 
     def __repr__(self) -> str:
@@ -272,14 +277,14 @@ class Model:
 
 
 def _direct(array: Any, spec: TensorSpec) -> object:
-    """Returns what the native model may write an output to; None where it is copied afterwards."""
+    """Returns the memory that the native model can write an output to; None if the output has to be copied afterwards."""
     if array is None or spec.late or (isinstance(array, np.ndarray) and not array.flags.c_contiguous):
         return None
     return bits(array) if isinstance(array, np.ndarray) else array
 
 
 def _device_of(package: Package) -> DeviceTable | None:
-    """Returns the device of a package with kernels for one, which are compiled for it, and the constants in its memory."""
+    """Opens the device of a package, compiles the kernels for it and copies the constants to it; None for a CPU package."""
     code = package.replay.device if package.replay is not None else None
     if code is None:
         return None
@@ -288,7 +293,7 @@ def _device_of(package: Package) -> DeviceTable | None:
 
 
 def _load(package: Package, threads: int, spinning: bool, device: DeviceTable | None = None) -> _rt.Model:
-    """Returns the native model of a package whose constants are packed."""
+    """Returns the native model of a package whose constants are in memory."""
     ins, outs, constants = _codes(package.inputs), _codes(package.outputs), in_memory(package.constants)
     flush = package.denormals == "flush"
     if package.replay is not None:
@@ -307,14 +312,14 @@ def _load(package: Package, threads: int, spinning: bool, device: DeviceTable | 
 
 
 def _with_states(native: _rt.Model, package: Package) -> _rt.Model:
-    """Tells a native model which of its inputs and outputs are states."""
+    """Declares the states of a package to its native model, which is returned."""
     if package.states:
         native.set_states([(-1 if s.axis is None else s.axis, s.in_place) for s in package.states])
     return native
 
 
 def _codes(specs: Sequence[TensorSpec]) -> list[tuple[int, int]]:
-    """Returns the specs as the native runtime takes them."""
+    """Returns the data type code and the rank of each spec, for the native runtime."""
     return [(spec.dtype.code, len(spec.shape)) for spec in specs]
 
 
@@ -331,13 +336,19 @@ def load(
 
     A saved model is a program: load only files that you would execute.
 
-    A file's weights are mapped, so the file may be replaced or deleted, but not written to, while the model lives; with *copy*
-    they become memory of this process, in huge pages where the system has them. Without *verify* the checksum of the weights
-    is not computed; all else is always checked, that the file is whole among it. By default that is so for files of more than
-    256 MiB, which need not be read then: what no call uses is never in memory. *denormals*, "keep" or "flush", replaces what
-    the model was compiled for; what was computed when it was compiled stays as it is. Without *spinning*, threads that have no
-    work sleep at once: calls are slower, and leave the processors to others. Raises `ArtifactError` for a damaged file, or one
-    made for another machine, `InputError` for a *path* that is neither a path nor bytes.
+    *threads* bounds the threads of a call, and *spinning* lets idle threads spin briefly before they sleep, as in
+    `weft.compile`.
+
+    The weights are memory-mapped: while the model lives, the file may be replaced or deleted, but not modified. With *copy*
+    they are read into memory, in huge pages if the system has them.
+
+    *verify* checks the checksum of the weights, which reads all of them; by default only files of up to 256 MiB are verified.
+    Everything else, such as the length of the file, is always checked.
+
+    *denormals*, "keep" or "flush", overrides the choice made at compile time; constants computed then do not change.
+
+    Raises `ArtifactError` for a damaged file or one made for another machine, and `InputError` if *path* is neither a path nor
+    bytes.
     """
     threads = check_threads(threads)
     copy, verify = check_bool("copy", copy), None if verify is None else check_bool("verify", verify)

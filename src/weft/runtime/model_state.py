@@ -1,4 +1,4 @@
-"""The state of one conversation with a model: what its calls leave for the next ones."""
+"""The state of a sequence of calls of a model, such as the caches of a decoder."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A session: a compiled model behind ONNX Runtime's interface, for programs that are written to that.
+"""`InferenceSession`: a compiled model behind ONNX Runtime's interface, for programs written for ONNX Runtime.
 
-This module opens saved models and needs no compiler; `weft.InferenceSession` opens ONNX models too.
+This module opens saved models and needs no compiler; `weft.InferenceSession` also compiles ONNX models.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from weft.support.arguments import check_many, check_mapping
 from weft.support.errors import InputError, WeftError
 
 _PLAIN: Final = frozenset((list, tuple, bool, int, float))
-"""Python's own values that become arrays of an input's type."""
+"""Python scalars and lists, which are converted to arrays of the input's type."""
 
 
 class InferenceSession:
-    """A model called as ONNX Runtime calls it.
+    """A saved model behind ONNX Runtime's interface.
 
         session = weft.InferenceSession("model.onnx")
         (probabilities,) = session.run(None, {"image": image})
@@ -53,8 +53,8 @@ class InferenceSession:
     ) -> None:
         """Opens a model.
 
-        *providers* are in order of preference: all but `CPUExecutionProvider`, which must be among them, are passed over with a
-        warning. *enable_fallback* has no effect: it is about providers that fail in a call, and there are none.
+        *providers* must include `CPUExecutionProvider`; all others are ignored with a warning. *enable_fallback* has no effect,
+        since it concerns providers that fail during a call.
         """
         if disabled_optimizers:
             refuse(
@@ -79,7 +79,7 @@ class InferenceSession:
         return self._model
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickles what the session was made of: a path, which is opened again, or a model's bytes."""
+        """Pickles the path of the model, which is opened again when unpickled, or the model's bytes."""
         source = bytes(self._source) if isinstance(self._source, bytearray | memoryview) else self._source
         return type(self), (source, self._options)
 
@@ -102,10 +102,10 @@ class InferenceSession:
         input_feed: Mapping[str, object],
         run_options: RunOptions | None = None,
     ) -> list[Any]:
-        """Returns the outputs named, in that order, or all of them for None; *input_feed* has an array for each input.
+        """Runs the model; returns the outputs *output_names* in that order, or all outputs for None.
 
-        Raises `InputError` for inputs that do not fit, `RuntimeFailure` when the values break what the model assumes, or when
-        *run_options* ended the call.
+        *input_feed* maps each input's name to its array. Raises `InputError` for inputs that do not fit, and `RuntimeFailure`
+        for values that violate an assumption of the model, or if *run_options* ended the call.
         """
         with self._noted("model_run"):
             made: list[Any] = self._model.run(self._in_order(input_feed), None, _flag(run_options))
@@ -139,7 +139,7 @@ class InferenceSession:
         input_dict_ort_values: Mapping[str, OrtValue],
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
-        """Does what `run` does, with `OrtValue`s."""
+        """Like `run`, with `OrtValue`s as inputs and outputs."""
         feed = {name: array_of(value) for name, value in input_dict_ort_values.items()}
         return [OrtValue(array) for array in self.run(output_names, feed, run_options)]
 
@@ -152,7 +152,7 @@ class InferenceSession:
         fetches: OrtValueVector,
         fetch_devices: Sequence[object] = (),
     ) -> None:
-        """Does what `run_with_ort_values` does, with values in the order of their names; puts the outputs into *fetches*.
+        """Like `run_with_ort_values`, with values in the order of their names; the outputs replace the contents of *fetches*.
 
         *fetch_devices* has no effect: outputs are in the processor's memory.
         """
@@ -161,13 +161,13 @@ class InferenceSession:
         fetches[:] = self.run_with_ort_values(fetch_names, dict(zip(feed_names, feeds, strict=True)), run_options)
 
     def get_profiling_start_time_ns(self) -> int:
-        """Returns when profiling began, on the clock `time.perf_counter_ns`; 0 where it did not."""
+        """Returns when profiling began, in nanoseconds of `time.perf_counter_ns`; 0 if profiling is off."""
         return 0 if self._profile is None else self._profile.start
 
     def end_profiling(self) -> str:
         """Writes the times of the calls as a Chrome trace, and returns the file's name; "" without `enable_profiling`.
 
-        The time of each kernel is told by `weft bench --roofline MODEL` and `weft profile`.
+        `weft profile` and `weft bench --roofline MODEL` report the time of each kernel.
         """
         return "" if self._profile is None else self._profile.write()
 
@@ -179,7 +179,7 @@ class InferenceSession:
         user_data: Any,
         run_options: RunOptions | None = None,
     ) -> None:
-        """Starts a call in a thread of its own, which ends with `callback(outputs, user_data, error)`; *error* is a text."""
+        """Starts a call on a new thread, which ends with `callback(outputs, user_data, error)`; *error* is "" on success."""
 
         def call() -> None:
             try:

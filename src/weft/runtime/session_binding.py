@@ -13,7 +13,7 @@ from weft.support.errors import InputError
 
 
 class HasModel(Protocol):
-    """What a binding is for: a session."""
+    """The owner of a binding: a session."""
 
     @property
     def model(self) -> Model:
@@ -21,7 +21,7 @@ class HasModel(Protocol):
 
 
 class IOBinding:
-    """What a call reads and writes: bind each input, and each output that is wanted, then call `run_with_iobinding`.
+    """The inputs and outputs of a call: bind each input, and each output that is wanted, then call `run_with_iobinding`.
 
     An output bound to memory is written there; one that is bound without gets new memory in every call. Bound memory is the
     caller's and must stay valid; it is read and written when the call is made.
@@ -97,7 +97,7 @@ class IOBinding:
         self._inputs.clear()
 
     def clear_binding_outputs(self) -> None:
-        """Forgets all outputs, and what the last call made."""
+        """Clears all output bindings and the outputs of the last call."""
         self._outputs.clear()
         self._made = []
 
@@ -125,5 +125,5 @@ def bound_outputs(binding: IOBinding) -> dict[str, Array | None]:
 
 
 def fill(binding: IOBinding, made: Mapping[str, Array]) -> None:
-    """Notes what a call made."""
+    """Stores the outputs of a call."""
     binding._made = [made[name] for name in binding._outputs]

@@ -1,7 +1,7 @@
-"""What may be asked of a session: ONNX Runtime's options, each honoured, or accepted with a warning, or refused with a reason.
+"""ONNX Runtime's session and run options: each is honoured, accepted with a warning, or refused with a reason.
 
-An option that would change results, or what a program reads afterwards, and can't be honoured raises `InputError` where it is
-set. One that only steers ONNX Runtime's own threads, memory or log warns that it has no effect.
+An option that affects results or outputs of a program and can't be honoured raises `InputError` when it is set. An option that
+only steers ONNX Runtime's own threads, memory or log warns that it has no effect.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weft.support.errors import InputError
 
 
 class GraphOptimizationLevel(IntEnum):
-    """How hard to try when a model is compiled: `opt_level` 0 to 3 of `weft.compile`; the last two are the same."""
+    """ONNX Runtime's optimization levels, mapped to `opt_level` 0 to 3 of `weft.compile`; the last two are the same."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -32,7 +32,7 @@ class GraphOptimizationLevel(IntEnum):
 
 
 class ExecutionMode(IntEnum):
-    """How the operators of a model follow one another."""
+    """Whether ONNX Runtime would run operators of a model one after another or in parallel."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
@@ -91,7 +91,7 @@ def _between(lowest: int, highest: int) -> Callable[[str, Any], None]:
 
 
 def _anything(name: str, value: Any) -> None:
-    """Checks nothing: the option is about what never happens here, such as the prefix of messages that aren't written."""
+    """Accepts any value, for options that concern features Weft does not have, such as the prefix of log messages."""
 
 
 def _one_of(kind: type[IntEnum]) -> Callable[[str, Any], None]:
@@ -118,15 +118,14 @@ _LOGGING: Final[dict[str, Field]] = {
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """Accepts the least severity that ONNX Runtime's log would have, 0 (verbose) to 4; warns below 2, for there is no log."""
+    """Accepts ONNX Runtime's minimum log severity, 0 (verbose) to 4; warns below 2, since Weft writes no log."""
     _no_effect_but((2, 3, 4), _between(0, 4), NO_LOG)("severity", severity)
 
 
 def set_seed(seed: int) -> None:
-    """Makes the calls that follow draw the random numbers of those after another call with the same *seed*.
+    """Seeds the random numbers of all later calls in this process, so that they can be reproduced.
 
-    It is the process's: it holds for operators of all models that have no seed of their own, and calls of several threads share
-    the sequence that begins with it.
+    The seed applies to all operators, of any model, that have no seed attribute; calls on several threads share one sequence.
     """
     if not -(2**63) <= int(seed) < 2**63:
         raise InputError(f"the seed {seed} has more than 64 bits", hint="give one from -2**63 to below 2**63")
@@ -162,8 +161,8 @@ class _Options:
 class SessionOptions(_Options):
     """Options of a session, by ONNX Runtime's names.
 
-    `intra_op_num_threads` is the most threads that a call of this session uses; 0, the default, stands for the processors
-    that the process may use. `graph_optimization_level` says how hard to try when a model is compiled.
+    `intra_op_num_threads` is the largest number of threads that a call uses; 0, the default, stands for the CPUs available to
+    the process. `graph_optimization_level` sets the effort of compilation.
     """
 
     intra_op_num_threads: int
@@ -231,7 +230,7 @@ class SessionOptions(_Options):
     """The entries that were added, from `add_session_config_entry`."""
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Sets what is a switch here too; raises `InputError` for other entries, but for what is so anyway."""
+        """Sets an entry that Weft honours; raises `InputError` for any other, unless it asks for Weft's own behaviour."""
         if key in _SWITCHES and value not in ("0", "1"):
             raise InputError(f"the entry {key!r} is {value!r}", hint='give "0" or "1"')
         if key not in _SWITCHES and (key, value) not in _CONFIG.items():
@@ -239,7 +238,7 @@ class SessionOptions(_Options):
         self.config[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
-        """Returns the value that was added for *key*, or holds without; raises `InputError` if there is none."""
+        """Returns the value set for *key*, or its default; raises `InputError` for an unknown key."""
         known = _SWITCHES | _CONFIG
         if key not in known:
             raise InputError(f"there is no entry {key!r}", hint=f"there is {', '.join(sorted(known))}")
@@ -247,13 +246,13 @@ class SessionOptions(_Options):
 
     @property
     def denormals(self) -> Denormals | None:
-        """What calls do with denormal numbers; None where it was not said."""
+        """How calls treat denormal numbers; None if it was not set."""
         said = self.config.get(_DENORMALS)
         return None if said is None else "flush" if said == "1" else "keep"
 
     @property
     def spinning(self) -> bool:
-        """Whether threads that have no work look out for more for a while."""
+        """Whether idle threads spin briefly before they sleep."""
         return self.get_session_config_entry(_SPINNING) == "1"
 
     def has_providers(self) -> bool:
@@ -261,7 +260,7 @@ class SessionOptions(_Options):
         return False
 
     def register_custom_ops_library(self, path: str) -> None:
-        """Raises `InputError`: operators come from Weft alone."""
+        """Raises `InputError`: custom operators compiled for ONNX Runtime can't be loaded."""
         refuse(f"the library {path!r}", "its operators are compiled for ONNX Runtime", "add the operators to Weft")
 
     def add_initializer(self, name: str, ort_value: object) -> None:
@@ -280,18 +279,18 @@ class SessionOptions(_Options):
 _DENORMALS: Final = "session.set_denormal_as_zero"
 _SPINNING: Final = "session.intra_op.allow_spinning"
 _SWITCHES: Final = {_DENORMALS: "0", _SPINNING: "1"}
-"""Entries that are honoured, and what they are where they are not set."""
+"""Entries that are honoured, with their defaults."""
 
 _CONFIG: Final = {
     "session.dynamic_block_base": "0",
     "session.disable_prepacking": "0",
     "session.use_env_allocators": "0",
 }
-"""Entries that ask for what is so anyway."""
+"""Entries, with values, that describe Weft's own behaviour: accepted, without effect."""
 
 
 _RUN_HINTS: Final = {"memory.enable_memory_arena_shrinkage": _PLANNED}
-"""Entries that change no result, and why they have no effect."""
+"""Entries that don't affect results, with the reason why they have no effect."""
 
 
 class RunOptions(_Options):
@@ -315,7 +314,7 @@ class RunOptions(_Options):
         object.__setattr__(self, "stop", bytearray(1))
 
     stop: bytearray
-    """One byte, not 0 once the calls are to end."""
+    """One byte, nonzero once the calls shall end."""
 
     @property
     def terminate(self) -> bool:
@@ -327,7 +326,7 @@ class RunOptions(_Options):
         self.stop[0] = bool(value)
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Warns of an entry that asks for what no call needs; raises `InputError` for others: a call has no settings by text."""
+        """Warns that a known entry has no effect; raises `InputError` for any other."""
         if key in _RUN_HINTS:
             warn_no_effect(f"the entry {key!r}", _RUN_HINTS[key])
             return

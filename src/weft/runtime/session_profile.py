@@ -1,4 +1,4 @@
-"""What a session writes of its calls, if it is asked to: their times, as a trace that Chrome and Perfetto show."""
+"""The profile of a session's calls: their times, as a trace that Chrome and Perfetto show."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SessionProfile:
 
     @contextmanager
     def noted(self, name: str) -> Iterator[None]:
-        """Notes what is done meanwhile under *name*."""
+        """Records the time of the enclosed code under *name*."""
         begin = time.perf_counter_ns()
         try:
             yield

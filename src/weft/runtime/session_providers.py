@@ -1,4 +1,4 @@
-"""What a session runs on: the processor. Lists of providers, as programs for ONNX Runtime have them, fall back to it."""
+"""Execution providers: the processor. Lists of providers, as programs for ONNX Runtime have them, fall back to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CPU_PROVIDER: Final = "CPUExecutionProvider"
 
 
 def get_available_providers() -> list[str]:
-    """Returns what models can be run on: the processor alone."""
+    """Returns the providers that can run models here: the processor alone."""
     return [CPU_PROVIDER]
 
 

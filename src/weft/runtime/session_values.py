@@ -59,7 +59,7 @@ class NodeArg:
 
     @staticmethod
     def of(spec: TensorSpec) -> NodeArg:
-        """Returns what a spec is in ONNX Runtime's words."""
+        """Returns a spec in ONNX Runtime's terms."""
         return NodeArg(spec.name, type_name(spec.dtype), list(spec.shape))
 
 

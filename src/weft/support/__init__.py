@@ -1,1 +1,1 @@
-"""What every layer may use: errors, data types, knobs."""
+"""Utilities for every layer: errors, data types, knobs."""

@@ -11,7 +11,7 @@ MOST_THREADS: Final = 1 << 20
 """More threads than any machine has; a number beyond is as good as this one."""
 
 NOT_MANY: Final = (str, bytes, bytearray)
-"""What is iterable, and yet one thing."""
+"""Types that are iterable but count as a single value."""
 
 
 def check_threads(threads: object) -> int | None:

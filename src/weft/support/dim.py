@@ -19,13 +19,15 @@ EXAMPLES: Final = "write LOW..HIGH, LOW.. or LOW..HIGH:MULTIPLE, such as 1..64, 
 
 @dataclass(frozen=True)
 class Dim:
-    """The sizes that a symbolic dimension may have: from `low` to `high`, both included, if they are multiples of `multiple`.
+    """The sizes that a symbolic dimension may have: the multiples of `multiple` from `low` to `high`, both included.
 
         weft.compile("encoder.onnx", shapes={"batch": weft.Dim(1, 64), "seq": weft.Dim(8, 512, multiple=8)})
 
-    Without *high* there is no greatest size. Calls of other sizes are refused; the compiler makes use of what all sizes have in
-    common, such as that their multiples of a vector's length leave no remainder. With a `low` of 0, calls may be empty. As text
-    it is `1..64`, `1..` or `8..512:8`. Raises `InputError` for a range that has no sizes.
+    Without `high` the range has no upper bound; with a `low` of 0, inputs may be empty. Calls with other sizes are refused. The
+    compiler exploits what all sizes have in common: a multiple of the vector length, for example, needs no remainder loop. The
+    text form is `1..64`, `1..` or `8..512:8`.
+
+    Raises `InputError` for an empty range.
     """
 
     low: int = 1
@@ -44,12 +46,12 @@ class Dim:
 
     @property
     def units(self) -> tuple[int, int | None]:
-        """The range of the sizes divided by `multiple`; None where there is no greatest."""
+        """The smallest and the largest size, divided by `multiple`; the largest is None if there is no upper bound."""
         return -(-self.low // self.multiple), None if self.high is None else self.high // self.multiple
 
     @property
     def only(self) -> int | None:
-        """The size, if there is but one."""
+        """The size, if the range has only one."""
         first, last = self.units
         return first * self.multiple if first == last else None
 
@@ -69,7 +71,7 @@ class Dim:
 
 
 def parse_dim(text: str) -> Dim:
-    """Returns the range that *text* writes, such as `1..64`; raises `InputError` for another text."""
+    """Parses the text form of a range, such as `1..64`; raises `InputError` for any other text."""
     found = _FORM.fullmatch(text)
     if found is None:
         raise InputError(f"{text[:40]!r} is no range of sizes", hint=EXAMPLES)

@@ -19,7 +19,7 @@
     ├── CacheError                  the cache cannot be used
     ├── RecordsError                tuning records can't be read or written
     ├── DeviceError                 the machine or device refused
-    ├── ExecutionError              an interpreted program did what no program may
+    ├── ExecutionError              an interpreted program performed an illegal operation
     │   ├── RaceError               two of its threads touch the same element at once
     │   └── DivergenceError         some of its threads come by a barrier, and others do not
     └── RuntimeFailure              a compiled model stopped while it ran
@@ -49,7 +49,7 @@ class WeftError(Exception):
 
     @property
     def message(self) -> str:
-        """What was wrong."""
+        """The message, without place and hint."""
         if not isinstance(self._message, str):
             self._message = self._message()
         return self._message
@@ -94,37 +94,37 @@ class UnsupportedOperators(ModelError):
 
 
 class UnknownValues(ModelError):
-    """Values that are not known before the model runs decide shapes, or which nodes run: it can't be compiled without them.
+    """Shapes, or the choice of nodes that run, depend on values that are unknown until the model runs: it can't be compiled.
 
     What to do: export the model with these values as constants, or fix the sizes that they depend on.
     """
 
 
 class InputError(WeftError, ValueError):
-    """A call's inputs do not fit the model's signature, or an option has a value that it can't have.
+    """A call's inputs do not fit the model's signature, or an option has an invalid value.
 
-    What to do: give what the message says is taken; nothing is converted unasked.
+    What to do: pass values as the message describes them; nothing is converted implicitly.
     """
 
 
 class TypeMismatch(WeftError, TypeError):
-    """An expression mixes data types, or operands whose shapes do not fit, or is used as what it is not; a `TypeError` too.
+    """An expression mixes data types, has operands of incompatible shapes, or is of the wrong type; a `TypeError` too.
 
     What to do: convert with `cast`, or reshape; in a model, the message is part of a `ModelError` that names the node.
     """
 
 
 class GradientError(WeftError):
-    """A gradient was asked for of what has none, or of what it cannot be worked out for.
+    """A gradient was requested of an expression that has none, or whose gradient can't be derived.
 
-    What to do: leave it out of what is differentiated, or write what it does as a formula.
+    What to do: exclude it from differentiation, or write it as a tensor expression with a derivative.
     """
 
 
 class ScheduleError(WeftError):
     """A schedule step was refused, because it would (or might) change what the program computes.
 
-    What to do: look at the statement that the message points at, and take another step before, or instead.
+    What to do: look at the marked statement in the message, and apply another step first, or instead.
     """
 
 
@@ -136,9 +136,9 @@ class VerifyError(WeftError):
 
 
 class ParseError(WeftError):
-    """A text is not a well-formed program.
+    """The text is not a well-formed program.
 
-    What to do: mend the text at the place that is shown.
+    What to do: correct the text at the marked place.
     """
 
 
@@ -151,9 +151,9 @@ class LoweringError(WeftError):
 
 
 class ToolchainError(WeftError):
-    """LLVM, a compiler or a linker failed, or what it needs is not installed.
+    """LLVM, a compiler or a linker failed, or a package that it needs is not installed.
 
-    What to do: install what is missing (`weft doctor` tells); where LLVM refuses what Weft made, report it.
+    What to do: install the missing package (`weft doctor` names it); if LLVM rejects code that Weft generated, report it.
     """
 
 
@@ -182,12 +182,12 @@ class RecordsError(WeftError):
 class DeviceError(WeftError):
     """The machine or the device refused: no memory, no threads, no such device.
 
-    What to do: ask for less at a time (a smaller batch), or stop what else runs.
+    What to do: use less at a time (a smaller batch), or stop other processes.
     """
 
 
 class RuntimeFailure(WeftError):
-    """A compiled model stopped while it ran: the values it met break what the model assumes.
+    """A compiled model stopped while it ran: its values violate an assumption of the model.
 
-    What to do: check the values of the inputs. An index outside of what it chooses from is named with the node that uses it.
+    What to do: check the values of the inputs. The message for an index out of range names the node that uses it.
     """

@@ -1,4 +1,4 @@
-"""Machines that are not x86-64, as far as their architecture tells: the features that every processor of it has, no others."""
+"""Generic machines other than x86-64: only the features that every processor of an architecture has."""
 
 from __future__ import annotations
 

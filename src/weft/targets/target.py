@@ -1,4 +1,4 @@
-"""The compiler's facts about a machine: a `Target` is a frozen record, and no pass asks for a backend by name."""
+"""The facts about a machine: a `Target` is a frozen record, which passes ask instead of naming a backend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine that runs this program, as far as targets ask: its architecture, features, processor, caches and pages."""
+"""The host machine: its architecture, features, CPU model, caches and page size."""
 
 from __future__ import annotations
 

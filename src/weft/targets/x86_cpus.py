@@ -46,9 +46,9 @@ _SSE4: Final = ("+cx16", "+popcnt", "+sahf", "+sse3", "+sse4.1", "+sse4.2", "+ss
 _AVX2: Final = (*_SSE4, "+avx", "+avx2", "+bmi", "+bmi2", "+f16c", "+fma", "+lzcnt", "+movbe")
 _AVX512: Final = (*_AVX2, "+avx512bw", "+avx512cd", "+avx512dq", "+avx512f", "+avx512vl")
 LEVELS: Final = {
-    "avx512": Level("x86-64-v4", _AVX512, 512, 32, True, True),
-    "avx2": Level("x86-64-v3", _AVX2, 256, 16, True),
-    "sse4": Level("x86-64-v2", _SSE4, 128, 16, False),
+    "avx512": Level("x86-64-v4", _AVX512, 512, 32, masked_memory=True, mask_registers=True),
+    "avx2": Level("x86-64-v3", _AVX2, 256, 16, masked_memory=True),
+    "sse4": Level("x86-64-v2", _SSE4, 128, 16, masked_memory=False),
 }
 """The levels by name, the widest first."""
 

@@ -15,7 +15,7 @@ from weft.tune.measure import Limits
 
 @dataclass(frozen=True)
 class CacheState:
-    """What is to be done before each call so that a kernel finds its data where it does in its model.
+    """The preparation before each timed call that leaves a kernel's data in the same cache levels as its model does.
 
     *evict* bytes are read, none where all that the model touches stays in a core's own caches. *weights* are the numbers of the
     parameters that come from wherever that leaves them; the kernels before have just used the memory of all others.

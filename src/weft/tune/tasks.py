@@ -1,4 +1,4 @@
-"""Tasks: the kernels of a model that can be tuned, and what each takes of a run."""
+"""Tasks: the tunable kernels of a model, with the share of a run that each takes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from weft.tune.space import CarryOut
 from weft.tune.template import Template, carry_out_template, name_of
 
 PROFILED = 0.5
-"""Seconds for which a model is run to see what its kernels take."""
+"""Seconds for which a model is run to measure its kernels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class Task:
 
     @property
     def carry_out(self) -> CarryOut:
-        """What schedules the program by the answers of a planner."""
+        """The function that schedules the program with the answers of a planner."""
         return carry_out if self.template is None else partial(carry_out_template, self.template)
 
 

@@ -1,4 +1,4 @@
-"""`weft.tune`: tunes a model, and keeps what is faster, kernel by kernel and for the whole model, in a database of records."""
+"""`weft.tune`: tunes a model, and stores the records of faster plans, of kernels and of the whole graph, in a database."""
 
 from __future__ import annotations
 
@@ -56,22 +56,22 @@ def tune(
     graph: bool = True,
     roofline: bool = True,
 ) -> TuneReport:
-    """Searches faster schedules for the kernels of *model*, for at most *minutes*, and at most *trials* candidates in all.
+    """Searches for faster layouts, algorithms and schedules for *model*, within *minutes* and, if given, *trials* candidates.
 
-    Before, unless *graph* is false, the choices across the graph are measured: layouts, algorithms of convolutions, the packing
-    of matrices, fusion. The kernels are those of the graph that is fastest. With *roofline*, and one thread, the limits of the
-    machine are measured first, which takes some seconds: kernels that are near them are not searched for long, and the report
-    has them as `Task.standing`. Of a device the kernels alone are searched, and timed by its own clock where it has one.
+    With *graph*, the decisions about the graph are tuned first: layouts, convolution algorithms, matrix packing, fusion. Then
+    the kernels of the fastest graph are tuned. With *roofline*, and one thread, the peak rates of the machine are measured
+    first, which takes some seconds: less time is spent on kernels that are near their bound, which is reported as
+    `Task.standing`. On a device only kernels are tuned, timed by the device's clock if it has one.
 
-    *model*, *target* and *shapes* are as for `weft.compile`; dynamic dimensions need a size. What is found is stored in the
-    database *records*, where `weft.compile(model, records=...)` finds it. It replaces what the rules choose only if it is faster
-    beyond noise, measured again, kernel by kernel and then in the whole model. Candidates that were measured before are not
-    measured again, so that a session that was stopped goes on. *tuner* is one of `weft.tune.strategies.TUNERS`. *watch* is called
-    with a `Status` after each candidate; `KeyboardInterrupt` ends the session, and all that was measured is kept. *cluster* is
-    the address of a Dask scheduler, `tcp://host:8786`, on whose machines candidates are built and run.
+    *model*, *target* and *shapes* are as for `weft.compile`; symbolic dimensions need a size. Results are stored in the
+    database *records*, which `weft.compile(model, records=...)` follows. A candidate replaces the default only if it is faster
+    beyond noise when measured again, in the kernel and in the whole model. Measurements are stored as well, so that a session
+    that was stopped can be resumed. *tuner* is one of `weft.tune.strategies.TUNERS`. *watch* is called with a `Status` after
+    each candidate; `KeyboardInterrupt` ends the session and keeps its results. *cluster* is the address of a Dask scheduler,
+    `tcp://host:8786`, whose machines build and run the candidates.
 
-    Raises `InputError` for arguments that don't fit, `ModelError` for a model that can't be compiled, `RecordsError` where the
-    database can't be written, `ToolchainError` where a package that *tuner* needs is not installed.
+    Raises `InputError` for invalid arguments, `ModelError` for a model that can't be compiled, `RecordsError` if the database
+    can't be written, and `ToolchainError` if a package that *tuner* needs is not installed.
     """
     options = TuneOptions(_positive(minutes), trials, tuner, check_threads(threads) or 1, seed, cluster)
     check_tuner(tuner)

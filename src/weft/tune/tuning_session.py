@@ -1,4 +1,5 @@
-"""Tuning a whole model: its kernels share the time, winners are measured again, and records keep what was found.
+"""A tuning session for a whole model: its kernels share the budget, winners are measured again, and results are stored as
+records.
 
 report = weft.tune("model.onnx", minutes=5, records="tune.db")
 model = weft.compile("model.onnx", records="tune.db")
@@ -36,15 +37,16 @@ NEIGHBOURS: Final = 4
 """The records of like kernels that a search begins with."""
 
 DRIVER_SECONDS: Final = 90.0
-"""What a job may take whose kernel the driver of a device compiles, some of which take long for loops that are written out."""
+"""The time limit of a job whose kernel is compiled by a device driver, some of which are slow on unrolled loops."""
 
 LEAST_SHARE: Final = 0.002
-"""The part of a run that a kernel takes at least if it is tuned."""
+"""The least share of a run for which a kernel is tuned."""
 
 
 @dataclass(frozen=True, eq=False)
 class TuneOptions:
-    """What a tuning session is given: at most *minutes*, or *trials* in all; the tuner's name; threads; a seed.
+    """The options of a tuning session: the budget in *minutes* and *trials*, the name of the *tuner*, *threads* and a random
+    *seed*.
 
     *cluster* is the address of the scheduler of a Dask cluster, whose machines build and run the candidates.
     """
@@ -59,7 +61,7 @@ class TuneOptions:
 
 @dataclass(frozen=True, eq=False)
 class Winner:
-    """A kernel that a candidate was found for, measured again beside the rules' schedule."""
+    """The winning candidate of a kernel, measured again in turns with the default schedule."""
 
     task: Task
     record: Record
@@ -68,12 +70,12 @@ class Winner:
 
 @dataclass(eq=False)
 class TuneReport:
-    """What a session did: its tasks, the trials of each by its workload, the winners, and the *reason* for which it ended.
+    """The result of a session: its tasks, the trials of each by its workload, the winners, and the *reason* why it ended.
 
-    `ratio` is the time of the whole model with all that was recorded, relative to that before; None where nothing was. `knobs`
-    are those of each workload's space, which the points of its trials are indices of; `run_seconds` are those of all
-    kernels in a run, too short ones included. `graph` tells of the plans of the graph, whose kernels the tasks are; None where
-    these were not searched.
+    `ratio` is the time of the whole model with the new records, relative to the time before; None without records. `knobs`
+    maps each workload to the knobs of its space, into which the points of its trials are indices. `run_seconds` is the time of
+    all kernels in a run, including those too short to be tuned. `graph` reports on the graph's plans; None if these were not
+    tuned.
     """
 
     tasks: Sequence[Task]
@@ -88,7 +90,7 @@ class TuneReport:
 
     @property
     def measured(self) -> int:
-        """How many candidates were tried, plans of the graph among them."""
+        """The number of candidates tried, including plans of the graph."""
         return sum(map(len, self.trials.values())) + (0 if self.graph is None else len(self.graph.trials))
 
     def trials_of(self, task: Task) -> list[Trial]:
@@ -113,10 +115,10 @@ class GraphTask:
 
 @dataclass(frozen=True)
 class Status:
-    """What a session tells while it runs.
+    """The progress of a session.
 
-    It is about one candidate of *task*, which takes *share* of a run; *speedup* is the best of that task so far. There were
-    *trials* candidates in *seconds* of *budget*.
+    It describes the latest candidate, of *task*, which takes *share* of a run; *speedup* is the best of that task so far.
+    *trials* candidates were tried in *seconds* of *budget*.
     """
 
     task: Task | GraphTask

@@ -1,4 +1,4 @@
-"""`weft bench`: Weft and its peers on the same models, side by side; and the machine's own limits."""
+"""`weft bench`: times Weft and other engines on the same models, and measures the machine's peak rates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def bench(
         list[Path] | None, typer.Argument(help="ONNX files, or compiled models.", show_default=False)
     ] = None,
     against: Annotated[
-        str, typer.Option("--against", metavar="ENGINE,...", help="Peers, on the processor: onnxruntime, openvino.")
+        str,
+        typer.Option(
+            "--against", metavar="ENGINE,...", help="Engines to compare with, on the CPU: onnxruntime, openvino."
+        ),
     ] = "",
     threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of every engine.")] = 1,
     seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="How long each engine is timed.")] = 2.0,
@@ -37,22 +40,24 @@ def bench(
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to this file.")
     ] = None,
-    peak: Annotated[bool, typer.Option("--peak", help="Measure what this machine can do at best, instead.")] = False,
+    peak: Annotated[bool, typer.Option("--peak", help="Measure the machine's peak rates instead.")] = False,
     ablate: Annotated[
-        Path | None, typer.Option("--ablate", metavar="MODEL", help="Time a model without each optimization, instead.")
+        Path | None, typer.Option("--ablate", metavar="MODEL", help="Time a model without each optimization instead.")
     ] = None,
     roofline: Annotated[
         Path | None,
-        typer.Option("--roofline", metavar="MODEL", help="Tell what bounds each kernel of a model, instead."),
+        typer.Option(
+            "--roofline", metavar="MODEL", help="Report the roofline bound of each kernel of a model instead."
+        ),
     ] = None,
     picture: Annotated[
         Path | None, typer.Option("--picture", metavar="FILE", help="Draw the roofline: .svg, .png or .pdf.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Time MODELS in Weft and its peers, after their outputs were compared.
+    """Compare the outputs of MODELS in Weft and other engines, then time them.
 
-    The engines take turns in several rounds; times are those of the middle run, ratios the median over the rounds.
+    The engines take turns in several rounds; times are medians over all runs, ratios medians over the rounds.
 
     Examples:
 

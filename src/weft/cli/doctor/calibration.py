@@ -12,9 +12,7 @@ from weft.driver.cache.code_cache import default_cache
 from weft.driver.calibrate import calibrate
 from weft.targets import KnownCore, cpuinfo, listed_core
 
-Calibrate = Annotated[
-    bool, typer.Option("--calibrate", help="Measure this processor, and print its row for the table.")
-]
+Calibrate = Annotated[bool, typer.Option("--calibrate", help="Measure this processor, and print its row of the table.")]
 
 LISTED: Final = "The table has this processor: compiling uses what stands there, not what was measured."
 UNLISTED: Final = "The table does not have this processor: compiling uses what was measured. It is kept in the cache."

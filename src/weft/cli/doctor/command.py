@@ -15,16 +15,16 @@ from weft.support.lazy_import import resolve
 
 STYLES = {State.OK: "green", State.ADVICE: "yellow", State.PROBLEM: "bold red"}
 CHECKS = "weft.cli.doctor.check_weft:CHECKS"
-"""Looks at Weft; imported when it is wanted, since it needs LLVM, which other commands do without."""
+"""The checks of Weft itself; resolved on demand, since they import LLVM."""
 
 INDENT = 25
-"""Where the text of a finding begins."""
+"""The column where the text of a finding begins."""
 
 
 def doctor(as_json: Json = False, quiet: Quiet = False, calibrate: Calibrate = False) -> None:
-    """Check this machine and Weft's installation, and say what to do about what is not well.
+    """Check this machine and Weft's installation, and suggest a remedy for each problem.
 
-    Advice is about speed and about what is optional; a problem is what does not work, and ends with exit code 1.
+    Advice concerns speed and optional features; a problem is something that does not work, and gives exit code 1.
 
     Examples:
 

@@ -25,7 +25,7 @@ records_app = typer.Typer(
     cls=Group,
     no_args_is_help=True,
     add_completion=False,
-    help="Look into databases of tuning records, and keep them.",
+    help="Inspect and maintain databases of tuning records.",
     **LOOKS,
 )
 
@@ -34,7 +34,7 @@ records_app = typer.Typer(
 def ls(db: Database, as_json: Json = False) -> None:
     """List the records, each workload's fastest first.
 
-    "x" is how many times as fast as the incumbent it is, "checked" tells whether the results were compared with its.
+    "x" is the speedup over the incumbent; "checked" tells whether the outputs were compared with the incumbent's.
 
     Examples:
 
@@ -58,7 +58,7 @@ def show(
     key: Annotated[str, typer.Argument(help="The key of a record, or its beginning; see ls.", show_default=False)],
     as_json: Json = False,
 ) -> None:
-    """Show a record: what it is for, its times, and its plan.
+    """Show a record: its workload, times and plan.
 
     Examples:
 
@@ -91,9 +91,9 @@ def merge(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Copy the records of other files into DB, which is made if there is none.
+    """Copy the records of other files into DB, which is created if it does not exist.
 
-    It does not matter in which order files are merged, or how often.
+    The result does not depend on the order in which files are merged, or on how often.
 
     Examples:
 
@@ -116,12 +116,12 @@ def export(
         Path, typer.Option("--output", "-o", help="The file to write, or the folder of packs.", show_default=False)
     ],
     pack: Annotated[
-        bool, typer.Option("--pack", help="Write packs: each workload's best record, if it is faster beyond noise.")
+        bool, typer.Option("--pack", help="Write packs: the best record of each workload, if faster beyond noise.")
     ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write all that DB holds as text, an object of JSON a line; or what is worth shipping, as a pack a machine.
+    """Write the contents of DB as JSON lines, or its best records as packs, one for each machine.
 
     Examples:
 
@@ -151,7 +151,7 @@ def import_lines(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Add what a file of `weft records export` says to DB, which is made if there is none.
+    """Add the records in a file written by `weft records export` to DB, which is created if it does not exist.
 
     Examples:
 
@@ -171,18 +171,18 @@ def import_lines(
 def prune(
     db: Database,
     keep: Annotated[
-        int | None, typer.Option("--keep", min=1, help="Keep so many records of each workload and machine.")
+        int | None, typer.Option("--keep", min=1, help="Keep this many records of each workload and machine.")
     ] = None,
     older_than: Annotated[
-        float | None, typer.Option("--older-than", metavar="DAYS", min=0, help="Remove what was measured before.")
+        float | None, typer.Option("--older-than", metavar="DAYS", min=0, help="Remove entries older than DAYS days.")
     ] = None,
     other_versions: Annotated[
-        bool, typer.Option("--other-versions", help="Remove what other versions of Weft measured.")
+        bool, typer.Option("--other-versions", help="Remove measurements by other versions of Weft.")
     ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Remove records, and measurements, that are of no more use.
+    """Remove obsolete records and measurements.
 
     Examples:
 
@@ -203,11 +203,11 @@ def prune(
 @records_app.command("salvage", cls=Command)
 def salvage_command(
     db: Database,
-    into: Annotated[Path, typer.Argument(metavar="NEW", help="The file to make.", show_default=False)],
+    into: Annotated[Path, typer.Argument(metavar="NEW", help="The file to create.", show_default=False)],
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Copy what can be read of a damaged DB to a new file.
+    """Copy the readable part of a damaged DB to a new file.
 
     Examples:
 

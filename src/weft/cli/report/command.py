@@ -28,17 +28,17 @@ from weft.targets import can_run
 @compiling
 def report(
     model: Annotated[Path, typer.Argument(help="An ONNX file.", show_default=False)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.", show_default=False)],
     asked: CommandOptions,
     seconds: Annotated[
-        float, typer.Option("--seconds", min=0.0, help="How long the kernels are timed; 0: not at all.")
+        float, typer.Option("--seconds", min=0.0, help="How long to time the kernels; 0: not at all.")
     ] = 2.0,
 ) -> None:
-    """Write a page that shows what MODEL becomes.
+    """Write an HTML page that shows the result of compiling MODEL.
 
-    It shows the graphs, the kernels and their times, the memory, and every loop, in one file that needs nothing but
-    a browser. Kernels are timed one by one on one core; symbolic sizes that are not given are 1. Code for another
-    machine than this is shown without times.
+    It shows the graphs, the kernels and their times, the memory plan and every loop nest, in one self-contained file. Kernels
+    are timed one by one on one core; symbolic sizes that are not given are 1. Code that can't run on this machine is shown
+    without times.
 
     Examples:
 

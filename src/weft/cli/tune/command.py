@@ -36,17 +36,17 @@ def tune(
     model: Annotated[Path, typer.Argument(help="An ONNX file.", show_default=False)],
     minutes: Annotated[float, typer.Option("--minutes", min=0.01, help="How long to search.")] = 5.0,
     trials: Annotated[
-        int | None, typer.Option("--trials", min=1, help="How many candidates to try at most.", show_default=False)
+        int | None, typer.Option("--trials", min=1, help="The largest number of candidates to try.", show_default=False)
     ] = None,
-    records: Annotated[
-        Path, typer.Option("--records", metavar="DB", help="The database to keep what is found in.")
-    ] = Path("tune.db"),
+    records: Annotated[Path, typer.Option("--records", metavar="DB", help="The database to store results in.")] = Path(
+        "tune.db"
+    ),
     tuner: Annotated[
         str, typer.Option("--tuner", help="sa-xgb, sa-treernn, sa-xgb-regression, sa-analytical, ga, random, grid.")
     ] = "sa-xgb",
     target: Target = "cpu",
     threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of a call.")] = 1,
-    seed: Annotated[int, typer.Option("--seed", help="The seed of all that is drawn by chance.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="The random seed.")] = 0,
     shape: Shape = None,
     cluster: Annotated[
         str | None,
@@ -54,23 +54,21 @@ def tune(
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(
-            "--report", metavar="PAGE", help="Write a page about the search, for a browser.", show_default=False
-        ),
+        typer.Option("--report", metavar="PAGE", help="Write an HTML report of the search.", show_default=False),
     ] = None,
     graph: Annotated[
-        bool, typer.Option("--graph/--no-graph", help="Measure layouts and algorithms, too, before the kernels.")
+        bool, typer.Option("--graph/--no-graph", help="Also tune layouts and algorithms, before the kernels.")
     ] = True,
     roofline: Annotated[
-        bool, typer.Option("--roofline/--no-roofline", help="Measure what the machine can do, and stop near that.")
+        bool, typer.Option("--roofline/--no-roofline", help="Measure the machine's peak rates, and stop near them.")
     ] = True,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Search faster layouts, algorithms and schedules for MODEL.
+    """Search for faster layouts, algorithms and schedules for MODEL.
 
-    Each candidate is compared with what the compiler does without a search, in turns. What is faster beyond noise is kept in DB,
-    for `weft compile MODEL --records DB` and all other commands that take --records. Ctrl-C ends the search and keeps all.
+    Each candidate is timed in turns with the compiler's default. Those that are faster beyond noise are stored in DB, for
+    `weft compile MODEL --records DB` and all other commands that take --records. Ctrl-C ends the search and keeps its results.
 
     Examples:
 

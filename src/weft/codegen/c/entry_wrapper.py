@@ -1,4 +1,4 @@
-"""Functions of the signature that the runtime calls, around those that `codegen.entry_spec` describes."""
+"""Wrappers with the signature that the runtime calls, around the entry functions that `codegen.entry_spec` describes."""
 
 from __future__ import annotations
 

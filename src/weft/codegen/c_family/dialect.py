@@ -1,4 +1,4 @@
-"""How one language of C's family differs from the others: facts and writers that the shared code asks for."""
+"""A dialect of the C family: the facts and writers in which one language differs from the others."""
 
 from __future__ import annotations
 

@@ -244,14 +244,21 @@ def masked(f: Writer, e: Expr, conds: tuple[str, ...]) -> tuple[str, ...]:
 
 @writes(ir.And, ir.Or)
 def _logic(f: Writer, e: Binary) -> Value:
-    both = isinstance(e, ir.And)
     if e.dtype.lanes > 1:
-        return _logic_lanes(f, e, both=both)
-    a = f.scalar(e.a)
+        return _logic_lanes(f, e, both=isinstance(e, ir.And))
+    return short_circuit(f, e, declaring="bool")
+
+
+def short_circuit(f: Writer, e: Binary, declaring: str) -> str:
+    """Writes `e.a and e.b`, or `or`, of scalars, where statements that *e.b* needs run only if it decides the result.
+
+    *declaring* is the word that declares a variable.
+    """
+    both, a = isinstance(e, ir.And), f.scalar(e.a)
     if not f.may_trap(e.b):
         return f"({a} {'&&' if both else '||'} {f.scalar(e.b)})"
     name = f.fresh("c")
-    f.line(f"bool {name} = {a};")
+    f.line(f"{declaring} {name} = {a};")
     with f.suite(f"if ({'' if both else '!'}{name})"):
         f.line(f"{name} = {f.scalar(e.b)};")
     return name

@@ -1,4 +1,4 @@
-"""Kernels as source text, with a comment that tells whoever joins several programs what their source needs at its head."""
+"""Kernels as source text, headed by a comment that lists the declarations needed when several programs are joined."""
 
 from __future__ import annotations
 

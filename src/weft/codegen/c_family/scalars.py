@@ -127,11 +127,16 @@ def reinterpret(f: Writer, x: str, source: DType, to: DType) -> str:
     return x if is_float[0] else f"({scalar_type(to)}){x}"
 
 
+def check_native(f: Writer, e: Apply) -> None:
+    """Raises `LoweringError` for a function that the target lacks, which had to be expanded by a pass."""
+    if e.fn not in f.target.isa.native:
+        raise f.error(f"the target {f.target.name} has no {e.fn}", hint="expand it before code generation")
+
+
 def apply(f: Writer, e: Apply, args: list[str]) -> str:
     """Returns a function of one lane; raises `LoweringError` for one that had to be expanded before."""
     dtype = e.args[0].dtype.element
-    if e.fn not in f.target.isa.native:
-        raise f.error(f"the target {f.target.name} has no {e.fn}", hint="expand it before code generation")
+    check_native(f, e)
     if e.fn == "unlikely":
         return args[0]
     if e.fn == "watched":

@@ -1,4 +1,4 @@
-"""How a language of C's family writes vectors: as values that it computes with, or only as what is loaded and stored at once."""
+"""Vectors in a language of the C family: types to compute with, or only the units of loads and stores."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class Writer:
         return LoweringError(message, where=self.function, hint=hint)
 
     def refusal(self, message: str, hint: str = "compile this model for a cpu target") -> InputError:
-        """Returns an error about what a model asks of the target and it has not."""
+        """Returns an error about a feature that the target lacks."""
         return InputError(message, where=self.function, hint=hint)
 
     def line(self, text: str) -> None:

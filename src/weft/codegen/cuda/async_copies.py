@@ -1,7 +1,7 @@
-"""Copies that run while a thread goes on, and the memory that a launch gives a block: how they are written.
+"""Asynchronous copies (`cp.async`) and dynamic shared memory in CUDA C++.
 
-The pieces of swizzled memory lie where instructions of groups look for them: bits 4 to 6 of an address are those of the piece
-xor bits 7 to 9, those of the row ("Parallel Thread Execution ISA" 8.0, section 9.7.15.5.1).
+Swizzled memory has the layout that `wgmma` expects: bits 4 to 6 of an address, the number of a 16-byte piece, are xored with
+bits 7 to 9, the number of the row ("Parallel Thread Execution ISA" 8.0, section 9.7.15.5.1).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from weft.loop import ASYNC_COMMIT, ASYNC_COPY, ASYNC_WAIT, Address, Buffer, Cal
 DYNAMIC_SCOPE: Final = "dynamic"
 SWIZZLED_SCOPE: Final = "swizzled"
 ALIGNMENT: Final = 1024
-"""The bytes of the rows that a swizzle repeats after."""
+"""The period of the swizzle, in bytes."""
 
 COPY_MACROS: Final = f"""#define WEFT_DYNAMIC(name) extern __shared__ __align__({ALIGNMENT}) unsigned char name[];
 #define WEFT_SHARED(p) ((uint32_t)__cvta_generic_to_shared(p))
@@ -44,16 +44,13 @@ COPY_HELPERS: Final = {
 
 
 def write_copy(f: Writer, s: Call) -> None:
-    """Writes a copy of as many bytes as its elements have, of which none are read where its condition does not hold."""
+    """Writes an asynchronous copy; where its condition does not hold, nothing is read, and zeros are written."""
     to, source, count, holds = s.args
     assert isinstance(to, Address)
     assert isinstance(count, Const)
     size = to.buffer.dtype.bytes
     with f.scope():
-        buffer, index = (
-            f.name(to.buffer),
-            f.scalar(to.indices[0]),
-        )  # an address that is long would be named as of constants
+        buffer, index = f.name(to.buffer), f.scalar(to.indices[0])  # a long address would be named as of constants
         at = f"({buffer} + {index})"
         if to.buffer.scope == SWIZZLED_SCOPE:
             at = f"{f.helper('swizzled')}({buffer}, {size} * ({index}))"
@@ -66,7 +63,7 @@ def write_commit(f: Writer, s: Call) -> None:
 
 
 def write_wait(f: Writer, s: Call) -> None:
-    """Writes the wait for groups; instructions that read shared memory by themselves see what was copied, too."""
+    """Writes the wait for groups of copies, with a fence for `wgmma`, which reads shared memory through the async proxy."""
     count, *places = s.args
     assert isinstance(count, Const)
     f.line(f"WEFT_WAIT({int(count.value)});")
@@ -79,7 +76,7 @@ COPIES: Final = {ASYNC_COPY: write_copy, ASYNC_COMMIT: write_commit, ASYNC_WAIT:
 
 
 def write_dynamic(f: Writer, b: Buffer, name: str, elements: int) -> None:
-    """Writes a buffer in the memory that a launch gives a block, behind those before it."""
+    """Declares a buffer in dynamic shared memory, behind the buffers before it."""
     kind, first = memory_type(b.dtype), f.dynamic_bytes
     f.dynamic_bytes += -(-elements * b.dtype.bytes // ALIGNMENT) * ALIGNMENT
     f.local(name, f"{kind} *const {name} = ({kind} *)(weft_dynamic + {first});")

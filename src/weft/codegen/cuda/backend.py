@@ -23,7 +23,7 @@ class CudaBackend:
     name = "cuda"
 
     def passes(self, target: Target) -> Sequence[Rewrite]:
-        """Returns a check of products of warps, and the making of those of groups; NVRTC unrolls loops."""
+        """Returns the passes that check warp-level products and form warpgroup products; NVRTC unrolls loops."""
         return (
             ("place_fragments", place_fragments),
             ("check_fragments", check_fragments),

@@ -40,7 +40,7 @@ SHAPE = {"threadIdx.x": FRAGMENT.quads, "threadIdx.y": FRAGMENT.groups}
 
 @dataclass(frozen=True)
 class Around:
-    """What is around a statement: the loops over threads by axis, the values of variables, and whether threads may part."""
+    """The context of a statement: the thread loops by axis, the values of variables, and whether threads may diverge."""
 
     threads: dict[str, For]
     values: dict[Var, Expr]
@@ -51,14 +51,14 @@ class Around:
         return substitute(e, self.values) if self.values else e
 
     def parts(self, e: Expr) -> bool:
-        """Tells whether *e* may differ among the threads of a warp."""
+        """Tells whether *e* may differ between threads of a warp."""
         own = {self.threads[axis].var for axis in SHAPE if axis in self.threads}
         made = self.value(e)
         return reads_memory(made) or bool(own & set(free_vars(made)))
 
 
 def check_fragments(program: Program, target: Target) -> Program:
-    """Returns *program*; raises `LoweringError` for a product that its warp does not make as a whole, or of other elements."""
+    """Returns *program*; raises `LoweringError` for a product that no whole warp computes, or one of other elements."""
     for f in program.functions:
         if find_note(f.notes, Kernel) is not None:
             _check_kernel(f)
@@ -72,7 +72,7 @@ def _check_kernel(kernel: Function) -> None:
 
 
 def placed_statements(kernel: Function) -> Iterator[tuple[Stmt, Around, Bounds]]:
-    """Yields the statements of a kernel, each with what is around it and the bounds of its loops."""
+    """Yields the statements of a kernel, each with its context and the bounds of its loops."""
     stack: list[tuple[Stmt, Around, Bounds]] = [(kernel.body, Around({}, {}), Bounds())]
     while stack:
         s, around, bounds = stack.pop()
@@ -83,7 +83,7 @@ def placed_statements(kernel: Function) -> Iterator[tuple[Stmt, Around, Bounds]]
 
 
 def _inside(s: Stmt, around: Around) -> Around:
-    """Returns what is around the statements in *s*."""
+    """Returns the context of the sub-statements of *s*."""
     if isinstance(s, Let):
         return replace(around, values={**around.values, s.var: around.value(s.value)})
     if isinstance(s, For) and (thread := find_note(s.notes, Thread)) is not None:
@@ -118,7 +118,7 @@ def _check(kernel: Function, call: Call, around: Around) -> None:
 
 
 def product_error(kernel: Function, call: Call, told: str) -> LoweringError:
-    """Returns an error about a product, told as what it does."""
+    """Returns an error about a product."""
     return LoweringError(
         f"{call.callee} {told}", where=kernel.name, hint="schedule it as `schedule/rules/grid/fragment_tiles.py` does"
     )

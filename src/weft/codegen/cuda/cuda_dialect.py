@@ -1,4 +1,4 @@
-"""CUDA C++'s words for threads, their memories and barriers, and the helpers that are instructions of the machine.
+"""The CUDA C++ dialect: thread indices, memory spaces, barriers, and helpers in inline PTX.
 
 The instructions are those of PTX ("Parallel Thread Execution ISA", 8.0), which every GPU from sm_80 on has.
 """

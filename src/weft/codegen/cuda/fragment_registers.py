@@ -1,4 +1,4 @@
-"""Puts the matrices of a warp into registers of its threads, in the order in which products take them.
+"""Distributes the matrices of a warp over registers of its threads, in the layout of `mma` operands.
 
     P = alloc("fragment", f16[2048])                          P = alloc("register", f16[64])
     P[ty * 128 + tx * 2 + r * 1024 + k] = ...          ->     P[(r * 1024 + k) % 1024 // 16 * 8 + ...] = ...
@@ -70,7 +70,7 @@ def _placed(kernel: Function) -> Function:
 
 
 def _sizes(kernel: Function) -> dict[Buffer, int]:
-    """Returns the matrices of warps, with how many products' terms a row of each has, as the products tell."""
+    """Returns the matrices of warps, each with the number of products along one of its rows."""
     found: dict[Buffer, int] = {}
     for s in statements(kernel.body):
         if isinstance(s, Call) and s.callee in _PRODUCTS:
@@ -87,7 +87,7 @@ def _sizes(kernel: Function) -> dict[Buffer, int]:
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """A statement, what is around it, and the registers that take the place of matrices."""
+    """A statement, its context, and the registers that replace matrices."""
 
     kernel: Function
     stmt: Stmt
@@ -125,7 +125,7 @@ class _Place:
         return size_of(self.registers[b].shape[0]) // REGISTERS * FRAGMENT.depth
 
     def own(self, b: Buffer, at: Expr, *, x: int) -> Expr:
-        """Returns where an element is from the first of its thread on, whose columns are so many apart from its neighbour's."""
+        """Returns the offset of an element from the first element of its thread."""
         threads, width = self.around.threads, self.width(b)
         shape = {axis: int(f.extent.value) for axis, f in threads.items() if isinstance(f.extent, Const)}
         if {axis: shape.get(axis) for axis in SHAPE} != SHAPE:

@@ -1,4 +1,4 @@
-"""Products by the threads of a warp together: how a call of one is written, and the helper that it calls.
+"""Warp-level matrix products (`mma.sync`): writes their calls, and the helper they use.
 
 The helper gathers the parts of both factors that the instruction takes from its thread. Thread (g, t) is given where the rows of
 its g begin and the columns of its t; what it gathers are the terms of its t, and the columns of its g.

@@ -1,7 +1,8 @@
-"""Products by groups of four warps: how the calls that `warpgroups` makes are written, and the helpers that they call.
+"""Warpgroup products (`wgmma`): writes the calls that `warpgroups` makes, and the helpers they use.
 
-A matrix in swizzled memory is told by a descriptor: where it begins, how far the parts of a row that is longer than one of the
-memory's are apart, and how far 8 rows, which are 1024 bytes ("Parallel Thread Execution ISA" 8.0, section 9.7.15.5.1.2).
+A matrix in swizzled shared memory is described by a descriptor: its address, the byte offset between the parts of a row that
+is longer than a row of the memory, and the offset between groups of 8 rows, 1024 bytes ("Parallel Thread Execution ISA" 8.0,
+section 9.7.15.5.1.2).
 """
 
 from __future__ import annotations

@@ -13,12 +13,12 @@ from weft.codegen.cuda.resources import Resources, read_resources
 from weft.support.errors import ToolchainError
 
 OPTIONS: Final = ("--std=c++17", "--device-as-default-execution-space", "--ptxas-options=-v")
-"""Helpers are functions of the device; the assembler tells what each kernel takes."""
+"""Helpers become device functions; the assembler reports the resources of each kernel."""
 
 
 @dataclass(frozen=True)
 class Cubin:
-    """Machine code for one architecture, and what its kernels take of a multiprocessor, by their names in the code."""
+    """Machine code for one architecture, and the resources of its kernels by their names in the code."""
 
     data: bytes
     resources: dict[str, Resources]
@@ -50,7 +50,7 @@ def _hint(log: str) -> str:
 
 
 def _bytes(getter: str, program: c_void_p) -> bytes:
-    """Returns what NVRTC gives by two functions: its size, and its bytes."""
+    """Returns a result of NVRTC that is queried by two functions, one for its size and one for its bytes."""
     size = c_size_t()
     _call(f"{getter}Size", program, byref(size))
     made = ctypes.create_string_buffer(size.value)

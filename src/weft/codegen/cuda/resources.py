@@ -1,4 +1,4 @@
-"""What a kernel takes of a multiprocessor, as NVIDIA's assembler (ptxas) tells in its log.
+"""The registers, shared memory and stack of a kernel, as reported by NVIDIA's assembler (ptxas).
 
 ptxas info    : Compiling entry function 'f' for 'sm_90'
 ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
@@ -19,7 +19,7 @@ _SHARED: Final = re.compile(r"(\d+) bytes smem")
 
 @dataclass(frozen=True)
 class Resources:
-    """Registers of a thread, bytes of memory of a block, and bytes of a thread's stack, of which some hold spilled registers."""
+    """Registers per thread, bytes of shared memory per block, bytes of stack per thread, and of these, spilled registers."""
 
     registers: int = 0
     shared: int = 0
@@ -28,7 +28,7 @@ class Resources:
 
 
 def read_resources(log: str) -> dict[str, Resources]:
-    """Returns what each kernel takes, by its name in the code."""
+    """Returns the resources of each kernel, by its name in the code."""
     found: dict[str, Resources] = {}
     name, stack, spills = "", 0, 0
     for line in log.splitlines():

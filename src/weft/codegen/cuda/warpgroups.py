@@ -1,4 +1,4 @@
-"""Makes instructions of groups of four warps of the products that their threads make, each of its own sums.
+"""Forms warpgroup instructions (`wgmma`) from the fragment products of the threads of four warps.
 
     for k in range(0, 8, retained=1):                     for k in range(0, 8):
         ...                                                   ...
@@ -66,7 +66,7 @@ _KNOWN = {*_TYPES, ASYNC_COPY, ASYNC_WAIT}
 
 
 def form_warpgroups(program: Program, target: Target) -> Program:
-    """Returns *program* with instructions of groups; raises `LoweringError` for products that are none."""
+    """Returns *program* with warpgroup instructions; raises `LoweringError` for products that can't form one."""
     made = [f if find_note(f.notes, Kernel) is None else _formed(f) for f in program.functions]
     return program if tuple(made) == program.functions else Program(tuple(made))
 
@@ -85,7 +85,7 @@ def _formed(kernel: Function) -> Function:
 
 
 def _check_access(kernel: Function, s: Stmt) -> None:
-    """Refuses accesses of swizzled memory other than copies to it, and products of it."""
+    """Refuses accesses to swizzled memory other than copies to it and warpgroup products."""
     found = [x.buffer for e in own_exprs(s) for x in loads(e)]
     found += [s.buffer] if isinstance(s, Store) else []
     if isinstance(s, Call) and s.callee not in _KNOWN:
@@ -100,7 +100,7 @@ def _check_access(kernel: Function, s: Stmt) -> None:
 
 
 def _products(kernel: Function) -> dict[Stmt, Stmt]:
-    """Returns the instructions by the loops over columns whose products they make."""
+    """Returns the warpgroup instruction of each loop over columns."""
     found: dict[Stmt, Stmt] = {}
     for s, around, bounds in placed_statements(kernel):
         if isinstance(s, For) and isinstance(s.body, Call) and s.body.callee in _TYPES:
@@ -110,7 +110,7 @@ def _products(kernel: Function) -> dict[Stmt, Stmt]:
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """The products of one loop over columns, and what is around them."""
+    """The products of one loop over columns, and their context."""
 
     kernel: Function
     loop: For
@@ -119,7 +119,7 @@ class _Group:
     bounds: Bounds
 
     def made(self) -> Call:
-        """Returns the instruction; raises `LoweringError` where there is none of these products."""
+        """Returns the instruction; raises `LoweringError` if the products do not form one."""
         sums, left, right, *numbers = self.call.args
         assert isinstance(sums, Address)
         assert isinstance(left, Address)
@@ -194,7 +194,7 @@ class _Group:
             raise product_error(self.kernel, self.call, told)
 
     def check_threads(self) -> None:
-        """Refuses products that whole groups of warps do not make together."""
+        """Refuses products that are not computed by whole warpgroups."""
         self.require(not self.around.parting, "is under a condition that only some threads of a warp may meet")
         extents = {a: f.extent.value for a, f in self.around.threads.items() if isinstance(f.extent, Const)}
         self.require(
@@ -230,7 +230,7 @@ class _Group:
 
 
 def _awaited(s: Stmt) -> Stmt | None:
-    """Puts what begins, ends and awaits products around those among the parts of *s*; a loop that retains memory awaits later."""
+    """Inserts the fence, commit and wait around the products in *s*; in a loop that retains its operands, the wait is delayed."""
     if isinstance(s, Seq):
         return seq(*[q for p in s.body for q in _group(p)])
     retained = find_note(s.notes, Retained) if isinstance(s, For) else None

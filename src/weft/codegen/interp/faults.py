@@ -18,7 +18,7 @@ _LINES: Final = 4
 
 
 class ExecutionError(WeftError):
-    """An interpreted program did what no program may: left a buffer, divided by zero, called what is not there."""
+    """An interpreted program performed an illegal operation: out of bounds, division by zero, call of an unknown function."""
 
 
 FAULTS: Final = (IndexError, ZeroDivisionError, OverflowError, ValueError, KeyError)

@@ -1,4 +1,4 @@
-"""What host operators on strings do, for interpreted programs: the reference for those of `native/hostops`."""
+"""Host operators on strings for interpreted programs: the reference for `native/hostops`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory of late sizes as interpreted programs see it: outputs that are asked of the caller, and what a context keeps."""
+"""Memory of data-dependent size in interpreted programs: outputs requested from the caller, and buffers kept by a context."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from weft import ir
-from weft.codegen.c_family.expressions import lanes
+from weft.codegen.c_family.expressions import lanes, short_circuit
 from weft.codegen.c_family.writer import Value
 from weft.codegen.wgsl import scalars
 from weft.codegen.wgsl.kernel_writer import KernelWriter
@@ -105,15 +105,7 @@ def _select_lanes(f: KernelWriter, e: ir.Select) -> Value:
 
 @writes(ir.And, ir.Or)
 def _logic(f: KernelWriter, e: Binary) -> Value:
-    both = isinstance(e, ir.And)
-    if e.dtype.lanes > 1:
-        pairs = zip(lanes(f, e.a), lanes(f, e.b), strict=True)
-        return tuple([f"({a} {'&&' if both else '||'} {b})" for a, b in pairs])
-    a = f.scalar(e.a)
-    if not f.may_trap(e.b):
-        return f"({a} {'&&' if both else '||'} {f.scalar(e.b)})"
-    name = f.fresh("c")
-    f.line(f"var {name} = {a};")
-    with f.suite(f"if ({'' if both else '!'}{name})"):
-        f.line(f"{name} = {f.scalar(e.b)};")
-    return name
+    if e.dtype.lanes == 1:
+        return short_circuit(f, e, declaring="var")
+    symbol = "&&" if isinstance(e, ir.And) else "||"
+    return tuple([f"({a} {symbol} {b})" for a, b in zip(lanes(f, e.a), lanes(f, e.b), strict=True)])

@@ -6,7 +6,7 @@ from typing import Final
 
 from weft import ir
 from weft.codegen.c_family.c_types import is_half
-from weft.codegen.c_family.scalars import SYMBOLS, narrow, widen, widened
+from weft.codegen.c_family.scalars import SYMBOLS, check_native, narrow, widen, widened
 from weft.codegen.c_family.writer import Writer
 from weft.codegen.wgsl.type_conversions import convert, reinterpret, wrapped
 from weft.codegen.wgsl.wgsl_types import WIDE, is_wide
@@ -118,8 +118,7 @@ def invert(e: ir.Not, a: str) -> str:
 def apply(f: Writer, e: Apply, args: list[str]) -> str:
     """Returns a function; raises `LoweringError` for one that had to be expanded before."""
     dtype = e.args[0].dtype.element
-    if e.fn not in f.target.isa.native:
-        raise f.error(f"the target {f.target.name} has no {e.fn}", hint="expand it before code generation")
+    check_native(f, e)
     if e.fn == "unlikely":
         return args[0]
     if e.fn == "watched":

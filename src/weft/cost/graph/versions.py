@@ -1,4 +1,4 @@
-"""Which cases of a kernel's open sizes have a kernel of their own: those whose calls take clearly less time by it."""
+"""Multi-versioning: a case of a kernel's symbolic sizes gets a specialised kernel if that is clearly faster."""
 
 from __future__ import annotations
 

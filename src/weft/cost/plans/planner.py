@@ -1,4 +1,4 @@
-"""Planners: one chooses among candidates by a machine's costs, one follows a plan without any machine.
+"""Planners: one chooses among candidates by cost on a machine, one follows a given plan.
 
 A schedule rule, or a pass over the graph, asks `planner.decide(subject, kind, candidates)` where it has a choice, and does the
 same for the same answer. It never sees a machine: *candidates* is called with one only where there is something to choose.

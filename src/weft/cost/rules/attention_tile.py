@@ -1,4 +1,4 @@
-"""Tiles of an attention in one kernel on a grid: the rows that a block of threads has, and the keys that it takes at once."""
+"""Tiles of fused attention on a grid (FlashAttention): the query rows of a thread block, and its keys per step."""
 
 from __future__ import annotations
 
@@ -29,59 +29,61 @@ from weft.targets.instructions import (
 )
 
 SHAPES = ((16, 16), (8, 16), (16, 8), (8, 8), (8, 32), (4, 16), (4, 32), (2, 32))
-"""Threads of a block along rows, and along keys and columns."""
+"""The shapes of a thread block: threads along rows, and along keys and columns."""
 
 ROWS, KEYS = (1, 2, 4, 8), (1, 2, 4, 8)
-"""Rows, and keys of those taken at once, that one thread has."""
+"""Rows per thread, and keys per thread and step."""
 
 WARPS, FRAGMENTS = (4, 2, 8, 1), (8, 4)
-"""Warps of a block that multiply in fragments, and fragments of keys that each takes at once."""
+"""Warps of a block with fragments (tensor cores), and fragments of keys per step."""
 
 COPIES = 2
-"""The blocks of keys and values in the memory of a group of warps. Blocks of two groups took a quarter longer on an H200."""
+"""Stages of the software pipeline of a warpgroup: tiles of keys and values in shared memory. Two warpgroups in a block took a
+quarter longer on an H200."""
 
 PRODUCT_CYCLES = 8.0
-"""What a product of fragments takes a warp, with the reads of its factors."""
+"""Cycles of a warp for one fragment product (`mma`), loads of its operands included."""
 
 WORD_BYTES, NARROW_BYTES = 4, 2
 
 VECTOR_WORDS = 4
-"""Words side by side that a thread reads of shared memory at once, where its rows are whole vectors."""
+"""The words of a vector load from shared memory, used where rows are whole vectors."""
 
 MOST_FETCHES = 8
-"""Elements, or vectors, that a thread fetches before it waits for the first."""
+"""Loads from global memory, of elements or vectors, that a thread has in flight at once."""
 
 MOST_REGISTERS = 160
-"""Scores and sums that a thread keeps in registers at most."""
+"""The largest number of scores and accumulators that a thread keeps in registers."""
 
 EXPONENTIAL_CYCLES = 8.0, 30.0
-"""What a score takes beside its products where powers of two are an instruction, and where they are polynomials."""
+"""Cycles of the softmax for each score, where `exp2` is an instruction, and where it is a polynomial."""
 
 ELEMENT_CYCLES = 3.0
-"""What fetching an element takes a thread, with its address."""
+"""Cycles of a thread to fetch an element, address arithmetic included."""
 
 WAIT_CYCLES = 500.0
-"""What a thread waits for what it fetches, beside the first of a step (`grid_time.FETCH_CYCLES`)."""
+"""Cycles that a thread waits for each batch of loads of a step after the first, which costs `grid_time.FETCH_CYCLES`."""
 
 STEP_CYCLES = 300.0
-"""What the threads of a block wait for one another at a step."""
+"""Cycles that the threads of a block wait at the barriers of a step."""
 
 TENSOR_PRODUCTS = 2048.0
-"""Multiply-adds that the tensor instructions of a multiprocessor make in a cycle: what NVIDIA gives for an H100."""
+"""Multiply-adds per cycle of a multiprocessor's tensor cores, by NVIDIA's figures for an H100."""
 
 KERNELS_APART = 9
-"""The kernels of an attention that is not one."""
+"""The number of kernels of an attention that is not fused."""
 
 SCORE_ACCESSES, PRODUCTS_APART = 8, 1.5
-"""How often these kernels read and write each score, and the cycles of a multiply-add of their products."""
+"""For unfused attention: the reads and writes of each score, and the cycles of a multiply-add."""
 
 
 @dataclass(frozen=True)
 class AttentionTile(Decision):
-    """A block of *y* by *x* threads, each with *rows* rows, and *keys* keys of those taken at once; all 0: several kernels.
+    """A block of *y* by *x* threads, each with *rows* rows and *keys* keys per step; all 0: attention is not fused.
 
-    With *warps*, it has so many of such threads, whose products are fragments (`FragmentTile`). With *copies* of keys and values,
-    these are in memory that a launch asks for, several are fetched ahead, and warps multiply in groups of four.
+    If *warps* is not 0, the block has *warps* of these thread tiles, each a warp that multiplies in fragments
+    (`FragmentTile`). If *copies* is not 0, that many tiles of keys and values are in dynamic shared memory, fetched ahead if
+    there are several; warps then multiply as warpgroups.
     """
 
     question = "the tile of an attention"
@@ -105,16 +107,16 @@ class AttentionTile(Decision):
 
     @property
     def width(self) -> int:
-        """Keys that a block takes at once."""
+        """Keys of a block per step."""
         return self.x * self.keys
 
     @property
     def weight_stride(self) -> int:
-        """The words from a row of weights to the next: the rows that a warp writes are in banks of their own."""
+        """The row stride of the softmax weights in shared memory, in words, padded against bank conflicts."""
         return self.width if self.x >= BANKS else -(-(self.width - self.x) // BANKS) * BANKS + self.x
 
     def columns_of(self, columns: int) -> int:
-        """Returns how many of so many columns a thread has."""
+        """Returns the number of columns per thread."""
         return -(-columns // self.x)
 
     def shared_words(self, depth: int, columns: int) -> int:
@@ -131,11 +133,11 @@ class AttentionTile(Decision):
         return rows * NARROW_BYTES + self.height * self.x * WORD_BYTES
 
     def group_bytes(self, sizes: AttentionSizes) -> int:
-        """Returns the bytes of memory that a launch asks for, for a block of groups of warps."""
+        """Returns the bytes of dynamic shared memory of a block of warpgroups."""
         return self.copies * self.width * (sizes.depth + sizes.columns) * NARROW_BYTES
 
     def group_registers(self, sizes: AttentionSizes) -> int:
-        """Returns the scores, sums, weights and queries that a thread of a warp has in registers."""
+        """Returns the registers of a warpgroup's thread for scores, accumulators, weights and queries."""
         return self.rows * (self.keys + sizes.columns // self.x) + self.keys + sizes.depth // self.x
 
 
@@ -144,7 +146,7 @@ WHOLE_SOFTMAX = AttentionTile(0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class JoinAttention(Decision):
-    """Whether both products of an attention, and the softmax between them, are one kernel."""
+    """Whether both matrix products of an attention, and the softmax between them, are fused into one kernel."""
 
     question = "joining an attention in one kernel"
     of_grids = True
@@ -153,9 +155,9 @@ class JoinAttention(Decision):
 
 @dataclass(frozen=True)
 class AttentionSizes:
-    """An attention of so many *rows* of queries to so many *keys*, in each of a *batch*; *depth* and *columns* are theirs.
+    """The sizes of an attention: per batch, *rows* queries and *keys* keys of *depth* elements, values of *columns* elements.
 
-    Factors that are *narrow* are elements of 16 bits, which fragments may multiply.
+    *narrow* says that the elements have 16 bits, so that fragments can multiply them.
     """
 
     batch: int
@@ -167,15 +169,12 @@ class AttentionSizes:
 
 
 def row_stride(length: int) -> int:
-    """Returns the words from a row to the next so that neighbours, read in vectors, begin in different banks."""
+    """Returns a row stride, in words, that keeps vector loads of neighbouring rows free of bank conflicts."""
     return (length // VECTOR_WORDS | 1) * VECTOR_WORDS if length % VECTOR_WORDS == 0 else length | 1
 
 
 def attention_tile_plans(sizes: AttentionSizes, target: Target) -> Iterator[Candidate[AttentionTile]]:
-    """Yields the choice of several kernels, and the tiles that a block of threads has room for.
-
-    The cycles are those until the last thread is done.
-    """
+    """Yields the unfused alternative, and all tiles that fit a thread block, with the cycles until the last thread is done."""
     yield Candidate(WHOLE_SOFTMAX, _cycles_apart(sizes, target))
     grid = target.grid or Grid()
     exponential = EXPONENTIAL_CYCLES["exp2_flushed" not in target.isa.native]
@@ -202,7 +201,7 @@ def _bytes_of(target: Target, name: str) -> int:
 def _with_copies(
     tile: AttentionTile, sizes: AttentionSizes, exponential: float, grid: Grid, room: tuple[int, int]
 ) -> Iterator[Candidate[AttentionTile]]:
-    """Yields a tile in memory that a kernel declares, if there is room, else in that which a launch asks for."""
+    """Yields a tile in static shared memory if it fits, else in dynamic shared memory."""
     declared, asked = room
     for copies in (0, 1, 2):
         made = replace(tile, copies=copies)
@@ -230,7 +229,7 @@ def _fragment_tiles(sizes: AttentionSizes, exponential: float, grid: Grid) -> It
 
 
 def _group_tiles(sizes: AttentionSizes, exponential: float, grid: Grid) -> Iterator[Candidate[AttentionTile]]:
-    """Yields the tiles of groups of warps: tensor instructions are made while other warps compute."""
+    """Yields the tiles of warpgroups, whose tensor instructions overlap with the arithmetic of other warps."""
     f = FRAGMENT
     if sizes.depth % (SWIZZLED_BYTES // NARROW_BYTES) or sizes.columns not in GROUP_COLUMNS:
         return
@@ -243,12 +242,12 @@ def _group_tiles(sizes: AttentionSizes, exponential: float, grid: Grid) -> Itera
 
 
 def _softmax(t: AttentionTile, a: AttentionSizes, exponential: float) -> float:
-    """Returns the instructions of a thread at a step beside products."""
+    """Returns the instructions of a thread per step for the online softmax."""
     return t.rows * (t.keys * exponential + t.columns_of(a.columns) + t.x)
 
 
 def _in_steps(t: AttentionTile, a: AttentionSizes, own: float, busy: float, size: int, grid: Grid) -> float:
-    """Returns the cycles of all blocks, given a thread's instructions at a step, and the cycles of what else works for a warp."""
+    """Returns the cycles of all blocks; per step, a thread issues *own* instructions, and another unit is *busy* for its warp."""
     work = _block_work(t, a, own, busy, size, grid)
     return grid_cycles(-(-a.rows // t.height) * a.batch, work, grid) if blocks_at_once(work, grid) else inf
 
@@ -271,9 +270,9 @@ def _block_work(t: AttentionTile, a: AttentionSizes, own: float, busy: float, si
 
 
 def _waits(t: AttentionTile, a: AttentionSizes) -> int:
-    """Returns how often the threads of a block wait for what they fetch at a step.
+    """Returns how often a thread waits for loads from global memory per step.
 
-    Where not all have a key, each fetch is in a branch of its own, and the next one begins when it is there.
+    If keys do not fill the tile, each load is in a branch, and is waited for before the next one is issued.
     """
     at_once = MOST_FETCHES if a.keys % t.width == 0 else 1
     lanes = [1 if t.warps or length % VECTOR_WORDS else VECTOR_WORDS for length in (a.depth, a.columns)]
@@ -282,7 +281,7 @@ def _waits(t: AttentionTile, a: AttentionSizes) -> int:
 
 
 def _work(t: AttentionTile, a: AttentionSizes, exponential: float, size: int, grid: Grid) -> BlockWork:
-    """Returns the work of a block whose threads multiply for themselves; a word of shared memory for each is a cycle."""
+    """Returns the work of a block without tensor cores; a load of a word from shared memory takes a cycle of a warp."""
     own, fetched = t.columns_of(a.columns), ELEMENT_CYCLES * t.width * (a.depth + a.columns) / t.threads
     words = a.depth * (t.rows + t.keys) + t.width * (t.rows + own)
     products = t.rows * (t.keys * a.depth + own * t.width)
@@ -290,14 +289,14 @@ def _work(t: AttentionTile, a: AttentionSizes, exponential: float, size: int, gr
 
 
 def join_attention_plans(sizes: AttentionSizes, target: Target) -> list[Candidate[JoinAttention]]:
-    """Returns both choices for an attention, by the best tile that there is for it."""
+    """Returns the unfused and the fused alternative, the latter with the cost of its best tile."""
     apart, *tiles = attention_tile_plans(sizes, target)
     joined = min([t.cycles for t in tiles], default=inf)
     return by_cost([Candidate(JoinAttention(join=False), apart.cycles), Candidate(JoinAttention(join=True), joined)])
 
 
 def _cycles_apart(a: AttentionSizes, target: Target) -> float:
-    """Returns the cycles of an attention in several kernels, which write and read the scores."""
+    """Returns the cycles of an unfused attention, whose kernels write and read the scores in global memory."""
     grid, scores = target.grid or Grid(), float(a.rows * a.keys * a.batch)
     products = PRODUCTS_APART * scores * (a.depth + a.columns) / (grid.lanes * grid.multiprocessors)
     kernels = KERNELS_APART * (LAUNCH_CYCLES + 2 * FETCH_CYCLES)

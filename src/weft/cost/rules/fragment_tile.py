@@ -1,4 +1,4 @@
-"""Tiles of a contraction in the registers of warps (tensor cores): what a block computes, and how its warps share it."""
+"""Tiles of a contraction on tensor cores: the tile of a thread block, and the fragments of its warps."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from weft.targets.instructions import (
 )
 
 WARPS: Final = (4, 2, 8, 1)
-"""Warps of a block, each with rows of its own."""
+"""Warps of a block, each with different rows."""
 
 ROWS: Final = (2, 1)
 COLUMNS: Final = (8, 4, 2)
-"""Fragments of sums that one warp keeps, along rows and columns."""
+"""Accumulator fragments of a warp, along rows and columns."""
 
 STEPS: Final = (2, 1, 4)
-"""Products of a fragment between two fetches."""
+"""Fragment products along K per step of the K loop."""
 
 WARP_GROUPS: Final = (2, 1, 3)
-"""Groups of four warps of a block, each with 64 rows of its own."""
+"""Warpgroups (four warps) of a block, each with 64 different rows."""
 
 GROUP_FRAGMENTS: Final = (32, 24, 16, 8)
-"""Fragments of sums along the columns that a group keeps."""
+"""Accumulator fragments of a warpgroup, along columns."""
 
 GROUP_STEPS: Final = SWIZZLED_BYTES // PRODUCT_BYTES
-"""Products of a fragment that a row of swizzled memory is enough for."""
+"""Fragment products along K that one row of swizzled shared memory provides."""
 
 COPIES: Final = (4, 3, 5)
-"""Parts of the factors that are in a block's memory at a time."""
+"""Stages of the software pipeline: parts of the factors in shared memory at a time."""
 
 COPIES_ALONE: Final = (8, *COPIES)
-"""Those where each multiprocessor has one block at most, which nothing else keeps at work: of 1024 x 1024 x 1024 of bf16, 8 took
-6.5 us, and 4 took 6.8; with 5 or 6, by which to divide takes longer, 7.4 (H200, 2026-11-26)."""
+"""Those where each multiprocessor has one block at most, which nothing else keeps at work: of 1024 x 1024 x 1024 of bf16, 8
+took 6.5 us, and 4 took 6.8; with 5 or 6, by which to divide takes longer, 7.4 (H200, 2026-11-26)."""
 
 GROUP_CYCLES, AHEAD_CYCLES = 1 / 16, 7.0
 """What a multiply-add by a group of warps takes, beside one of float32, and an element that is fetched ahead, where that takes
@@ -62,13 +62,13 @@ SCATTERED_TIME: Final = 1.08
 8192 x 8192, 30.4 and 24.6 of 2048 x 2048, where cuBLAS takes 186, 1416 and 24.4 (H200, 2026-11-26, benchmarks/gpu/plans.py)."""
 
 STAGED_PARTS: Final = (1, 2, 4)
-"""Parts of a tile's columns that go through shared memory one after another."""
+"""Candidate numbers of parts of a tile's columns that are staged through shared memory one after another."""
 
 PROCESSORS: Final = 132
 """The multiprocessors of an H100 or H200, each of which has memory for one such block."""
 
 GROUPS: Final = (8, 4, 2, 1)
-"""Blocks along the rows that run one after another, before those of the next columns."""
+"""Candidate numbers of blocks along the rows that run before those of the next columns."""
 
 
 ELEMENT_CYCLES, BLOCKS_AT_ONCE = 80.0, 3
@@ -85,12 +85,14 @@ an H100. Not measured here."""
 
 @dataclass(frozen=True)
 class FragmentTile(Decision):
-    """A block of *warps*, each with *rows* by *columns* fragments of sums, fetches terms for *steps* products; all 0: none.
+    """A block of *warps*, each with *rows* by *columns* accumulator fragments and *steps* products per fetch; all 0: no tile.
 
-    Blocks run in *groups* of so many along the rows, then along the columns: those that run at a time read few rows and columns.
-    With several *copies* of what is fetched, in swizzled memory, groups of warps multiply while it is fetched *ahead* for so many
-    iterations. Where results are *staged*, they go through shared memory in so many parts of the columns, so that threads store
-    whole vectors of them.
+    *groups* is the number of blocks along the rows that run before those of the next columns (a swizzle of block indices):
+    blocks that run at the same time share rows and columns in the second-level cache.
+
+    With several *copies* (pipeline stages) of the operand tiles in swizzled shared memory, warpgroups multiply while copies
+    for *ahead* later iterations are in flight. If *staged* is not 0, results go through shared memory in that many parts of
+    the columns, so that threads store whole vectors.
     """
 
     question = "the fragments of a block of warps"
@@ -126,13 +128,13 @@ class FragmentProduct:
         return self.batch * self.rows * self.columns
 
     def has_whole(self, tile: FragmentTile) -> bool:
-        """Tells whether the product is one of whole tiles."""
+        """Tells whether the sizes are multiples of the tile's."""
         high, wide, deep = _sizes(tile, self.factors)
         return self.rows % high == 0 and self.columns % wide == 0 and self.depth % deep == 0
 
 
 def fragment_tile_plans(p: FragmentProduct, target: Target) -> Iterator[Candidate[FragmentTile]]:
-    """Yields tiles of whole fragments, and the choice of none; the cycles are those of `shared_tile_plans`."""
+    """Yields tiles of whole fragments, and the alternative without tensor cores, with the cycles of `shared_tile_plans`."""
     plain = shared_tile_plans(plain_product(p.rows, p.columns, p.batch, p.terms), target)
     grid = target.grid or Grid()
     waits = PLAIN_FETCHES * ELEMENT_CYCLES * p.terms if p.factors.bytes < f32.bytes else 0.0
@@ -152,7 +154,7 @@ def fragment_tile_plans(p: FragmentProduct, target: Target) -> Iterator[Candidat
 
 
 def _group_plans(p: FragmentProduct, target: Target) -> Iterator[Candidate[FragmentTile]]:
-    """Yields the tiles of groups of warps."""
+    """Yields the tiles of warpgroups."""
     for groups in WARP_GROUPS:
         for n in GROUP_FRAGMENTS:
             blocks = p.results // (groups * WARPS_OF_GROUP * FRAGMENT.rows * n * FRAGMENT.columns)
@@ -182,13 +184,13 @@ def _parts(tile: FragmentTile, p: FragmentProduct, target: Target) -> int:
 
 
 def _groups(p: FragmentProduct, tile: FragmentTile) -> int:
-    """Returns how many blocks along the rows run one after another: as many as divide them, of a few."""
+    """Returns the number of blocks along the rows that run before those of the next columns: the first candidate that divides."""
     blocks = p.rows // _sizes(tile, p.factors)[0]
     return next(n for n in GROUPS if blocks % n == 0)
 
 
 def _group_cycles(tile: FragmentTile, p: FragmentProduct) -> float:
-    """Returns the cycles of all threads in rounds of blocks, the last of which may be few."""
+    """Returns the cycles of all threads, in waves of blocks of which the last may be partial."""
     high, wide, _ = _sizes(tile, p.factors)
     rounds = -(-(p.results // (high * wide)) // PROCESSORS) * PROCESSORS
     fetched = AHEAD_CYCLES * (1 / high + 1 / wide)
@@ -203,7 +205,7 @@ def _sizes(tile: FragmentTile, factors: DType) -> tuple[int, int, int]:
 
 
 def _fits(tile: FragmentTile, p: FragmentProduct, target: Target, staged: int = 0) -> bool:
-    """Tells whether parts of both factors, and bytes of *staged* results, fit a block, and all threads share them equally."""
+    """Tells whether both operand tiles and the *staged* results fit shared memory, and divide evenly among the threads."""
     shared, threads = target.scope("shared" if tile.copies == 1 else "swizzled"), tile.warps * FRAGMENT.threads
     most = shared.bytes if shared is not None and shared.bytes is not None else 0
     high, wide, deep = _sizes(tile, p.factors)

@@ -1,8 +1,8 @@
-"""How long the blocks of a grid take: arithmetic, shared memory, the device's memory, and what is waited for.
+"""The time of the thread blocks of a grid: arithmetic, shared memory, global memory, and latency.
 
-A multiprocessor runs several blocks at once, as many as its threads, registers and shared memory allow. Together they are as
-fast as the busiest of its parts; one of them is no faster than its own fetches, each of which waits for memory. A grid takes as
-many rounds as its busiest multiprocessor. Cycles are those of one. After Volkov, "Understanding latency hiding on GPUs" (2016).
+The occupancy of a multiprocessor is limited by its threads, registers and shared memory. Its resident blocks together are bound
+by the busiest unit; a block alone is bound by the latency of its loads. A grid takes as many waves of blocks as its busiest
+multiprocessor. Cycles are those of a multiprocessor. After Volkov, "Understanding latency hiding on GPUs" (2016).
 """
 
 from __future__ import annotations
@@ -13,36 +13,37 @@ from typing import Final
 from weft.targets import RESERVED_BYTES, Grid, Target
 
 SMOOTH: Final = 4.0
-"""How sharp the greatest of several times is: parts that are nearly as busy as the busiest hinder each other."""
+"""The exponent of the smooth maximum of several times (`greatest`): units that are almost equally busy slow each other down."""
 
 LAUNCH_CYCLES: Final = 3500.0
-"""What a kernel takes that follows another in a graph, beside its work."""
+"""Cycles of a kernel launch after another in a CUDA graph, beside its work."""
 
 FETCH_CYCLES: Final = 800.0
-"""What a block waits for what it fetches from the device's memory: an access, and two barriers."""
+"""Cycles that a block waits for a fetch from global memory: the latency of an access, and two barriers."""
 
 WAIT_CYCLES: Final = 60.0
-"""What a block waits at the barrier of a step whose fetches were begun before."""
+"""Cycles that a block waits at the barrier of a step whose data was prefetched."""
 
 FETCH_BYTES: Final = 24.0
-"""Bytes that a multiprocessor reads of the device's cache in a cycle."""
+"""Bytes per cycle that a multiprocessor reads from the second-level cache."""
 
 MEMORY_BYTES: Final = 18.0
-"""Bytes for each multiprocessor that the device reads of its memory in a cycle."""
+"""Bytes per cycle and multiprocessor that the device reads from its memory."""
 
 SHARED_BYTES: Final = 128.0
-"""Bytes of shared memory that a multiprocessor reads in a cycle, if they are in different banks."""
+"""Bytes per cycle that a multiprocessor reads from shared memory without bank conflicts."""
 
 RESERVED_REGISTERS: Final = 32
-"""Registers of a thread for indices, and what is on its way."""
+"""Registers of a thread for indices and for values in flight."""
 
 
 @dataclass(frozen=True)
 class BlockWork:
-    """What a block of *threads* takes: warp instructions, cycles of shared memory, bytes, and *fetches* one after another.
+    """The work and resources of a block of *threads*, for `grid_cycles`.
 
-    Each of those is followed by *step* cycles of the block alone; so many are under way *ahead* of their steps. A thread keeps so
-    many values in *registers*.
+    Resources are bytes of *shared* memory, and *registers* per thread. Work is *instructions* of warps, *shared_cycles* of
+    shared memory, and *fetched* bytes of global memory. The block makes *fetches* one after another, each followed by a step
+    that takes it *step* cycles alone; *ahead* fetches are in flight while a step runs.
     """
 
     threads: int
@@ -57,21 +58,21 @@ class BlockWork:
 
     @property
     def alone(self) -> float:
-        """The cycles of a block that has a multiprocessor to itself, waiting for its fetches."""
+        """The cycles of a block that has a multiprocessor to itself, memory latency included."""
         if self.ahead:
             return FETCH_CYCLES + self.fetches * max(self.step + WAIT_CYCLES, FETCH_CYCLES / self.ahead)
         return self.fetches * (FETCH_CYCLES + self.step)
 
 
 def blocks_at_once(work: BlockWork, grid: Grid) -> int:
-    """Returns the blocks that a multiprocessor runs at the same time; 0 where it has no room for one."""
+    """Returns the occupancy: the blocks resident on a multiprocessor at a time; 0 if one does not fit."""
     registers = work.threads * (work.registers + RESERVED_REGISTERS)
     room = grid.shared_bytes // (work.shared + RESERVED_BYTES)
     return min(grid.threads // work.threads, grid.registers // registers, room)
 
 
 def grid_cycles(blocks: int, work: BlockWork, grid: Grid) -> float:
-    """Returns the cycles until *blocks* of the same work are done."""
+    """Returns the cycles of a grid of *blocks* with equal work."""
     most = max(1, blocks_at_once(work, grid))
     lanes = grid.lanes // grid.warp
     busy = greatest(work.instructions / lanes, work.shared_cycles, work.fetched / FETCH_BYTES)
@@ -82,10 +83,10 @@ def grid_cycles(blocks: int, work: BlockWork, grid: Grid) -> float:
 
 
 def traffic_cycles(nbytes: float, target: Target) -> float:
-    """Returns the cycles in which the device reads or writes so many bytes of its memory."""
+    """Returns the cycles in which the device transfers *nbytes* to or from its memory."""
     return nbytes / (MEMORY_BYTES * (1 if target.grid is None else target.grid.multiprocessors))
 
 
 def greatest(*times: float) -> float:
-    """Returns what several parts at work at once take: about the greatest."""
+    """Returns the time of units that work at the same time: a smooth maximum."""
     return float(sum([t**SMOOTH for t in times]) ** (1 / SMOOTH))

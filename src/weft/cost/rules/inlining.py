@@ -1,4 +1,4 @@
-"""Whether a formula becomes part of its readers or a pass of its own over memory."""
+"""Whether a formula is inlined into its readers or materialised by a separate pass over memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many threads share a row of a group of reductions and of what is computed from them, or whether they have kernels each.
+"""The threads that share a row of fused reductions and elementwise blocks (softmax, normalization), or a kernel for each.
 
 The figures are of an H200 (2026-11-26, benchmarks/gpu/gpu.py): a launch in a graph takes 2 us, memory moves 4.2 TB/s, and 132
 multiprocessors hold 2048 threads each, half as many where each has 64 registers.
@@ -15,45 +15,45 @@ from weft.cost.rules.grid_time import LAUNCH_CYCLES
 from weft.targets import Grid, Target
 
 FULL_DEVICE: Final = 132 * 1024
-"""Threads that keep a device at work; fewer leave its multiprocessors idle."""
+"""Threads that occupy the whole device; fewer leave multiprocessors idle."""
 
 FULL_BLOCKS: Final = 4 * 132
 """Blocks that give each multiprocessor several."""
 
 MEMORY_CYCLES: Final = 600.0
-"""The latency of memory."""
+"""The latency of global memory."""
 
 NEAR_CYCLES: Final = 250.0
-"""The latency of what was accessed just before."""
+"""The latency of an access to recently used data (cache hit)."""
 
 LOADS_AHEAD: Final = 4
-"""Loads of a loop that a thread waits for together."""
+"""Loads of a loop that are in flight together."""
 
 WAIT_CYCLES: Final = 40.0
-"""What a step of a reduction takes that threads wait for one another in: an exchange through shared memory, and a barrier."""
+"""Cycles of one step of a reduction across threads: an exchange through shared memory, and a barrier."""
 
 MEMORY_WORDS: Final = 600.0
-"""The words that memory moves in a cycle, all multiprocessors together, where threads access vectors."""
+"""Words per cycle that the device's memory transfers, where threads access vectors."""
 
 SCALAR_PART: Final = 0.8
-"""The part of that rate where threads access single elements, of whatever length."""
+"""The fraction of that rate where threads access single elements, of any size."""
 
 WORD_BITS: Final = 32
 
 APART_CYCLES: Final = 8.0
-"""What a term takes that neighbouring threads read from rows of their own: each moves a sector, of which it uses one word."""
+"""The cost factor of uncoalesced loads: neighbouring threads read different rows, and use one word of each sector."""
 
 MOST_HELD: Final = 64
-"""The most words of a row that a thread keeps in registers."""
+"""The largest number of words of a row that a thread keeps in registers."""
 
 MANY_HELD: Final = 32
-"""More words than these leave room for fewer threads."""
+"""The number of words in registers above which occupancy drops."""
 
 BLOCK_OF_ROWS: Final = 128
-"""The threads of a block that short rows fill together."""
+"""The threads of a block that computes several short rows."""
 
 FEW_AT_ONCE: Final = 16
-"""Partial results that one thread combines alone: so many loads, which do not wait for one another, take as long as a step."""
+"""The number of partial results that one thread combines alone: that many independent loads take as long as a step."""
 
 
 MOST_LANES: Final = 8
@@ -62,11 +62,11 @@ MOST_LANES: Final = 8
 
 @dataclass(frozen=True)
 class RowThreads(Decision):
-    """The threads that share a row, the rows of a block, the elements side by side that a thread accesses as a vector.
+    """The *threads* that share a row, the *rows* of a block, and the elements of a vector access (*lanes*).
 
-    Whether threads keep their parts of a row in registers, from the first reduction to the last result, and whether neighbouring
-    threads have neighbouring rows, not neighbouring elements of one. With 0 threads, each
-    reduction has a kernel of its own, and so has what is computed from it.
+    With *held*, threads keep their part of a row in registers from the first reduction to the last result. With *across*,
+    neighbouring threads have neighbouring rows, not neighbouring elements of a row. With 0 threads, each reduction and each
+    elementwise block is a kernel by itself.
     """
 
     question = "the threads of a row"
@@ -83,12 +83,13 @@ NO_ROWS: Final = RowThreads(0)
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Some *rows* of *width* elements, with as many *reductions* among as many *blocks*, of which *passes* go along the row.
+    """A group of *blocks*, among them *reductions*, over *rows* of *width* elements; *passes* of the blocks go along the row.
 
-    `bits` are those of the narrowest element that is accessed along the row, 0 where it has no vectors, and elements lie side by
-    side by multiples of *last*. Where sizes are symbolic, `is_fixed` does not hold, and no row is kept. The terms of a reduction
-    lie `side_by_side`, or those of neighbouring rows do. `is_held` tells whether anything along the row is used twice. Rows that
-    share a block divide `multiple`, of which *rows* is a multiple whatever symbolic sizes are.
+    *bits* is the size of the narrowest element accessed along the row, 0 if vector accesses are impossible; *last* is the
+    extent of the contiguous dimension. *is_fixed* is False for symbolic sizes: then no row is kept in registers.
+    *side_by_side* tells whether the terms of a row are contiguous; if not, those of neighbouring rows are. *is_held* tells
+    whether a value along the row is used more than once. *rows* is a multiple of *multiple* for all values of symbolic sizes;
+    the rows of a thread block divide it.
     """
 
     rows: int
@@ -105,7 +106,7 @@ class RowGroup:
 
 
 def row_thread_plans(row: RowGroup, target: Target) -> Iterator[Candidate[RowThreads]]:
-    """Yields the choices for a group; the cycles are those until the last thread is done."""
+    """Yields the alternatives for a group, with the cycles until the last thread is done."""
     yield Candidate(NO_ROWS, _apart_cycles(row))
     grid = target.grid
     if grid is None:
@@ -129,14 +130,14 @@ def row_thread_plans(row: RowGroup, target: Target) -> Iterator[Candidate[RowThr
 
 
 def _threads(vectors: int, most: int) -> list[int]:
-    """Returns the numbers of threads for so many vectors: powers of two, and those that share them evenly."""
+    """Returns the candidate thread counts for *vectors*: powers of two, and divisors."""
     most = min(vectors, most)
     powers = [1 << n for n in range(2, most.bit_length())]
     return sorted({*powers, *[n for n in range(2, most + 1) if vectors % n == 0]})
 
 
 def _rows(row: RowGroup, threads: int, most: int) -> int:
-    """Returns how many rows a block has: several short ones, where there are enough for all multiprocessors."""
+    """Returns the rows of a block: several if they are short, and if enough blocks for all multiprocessors remain."""
     together = 1 << (max(1, min(most, BLOCK_OF_ROWS) // threads).bit_length() - 1)
     while together > 1 and (row.multiple % together or row.rows // together < FULL_BLOCKS):
         together //= 2
@@ -144,7 +145,7 @@ def _rows(row: RowGroup, threads: int, most: int) -> int:
 
 
 def _cycles(row: RowGroup, grid: Grid, choice: RowThreads, each: int, taken: float) -> float:
-    """Returns the cycles of a group whose rows take so many threads, idle ones included, of which each has *each* elements."""
+    """Returns the cycles of a group with *taken* threads per row, idle ones included, of *each* elements."""
     full = FULL_DEVICE * min(1.0, MANY_HELD / each) if choice.held else FULL_DEVICE
     turns = max(1.0, row.rows * taken / full)
     waits = MEMORY_CYCLES * max(1.0, each / choice.lanes / LOADS_AHEAD) if not choice.held else MEMORY_CYCLES
@@ -155,7 +156,7 @@ def _cycles(row: RowGroup, grid: Grid, choice: RowThreads, each: int, taken: flo
 
 
 def _used(row: RowGroup, grid: Grid, choice: RowThreads) -> float:
-    """Returns the part that threads use of what they move: a step of a row begins and ends inside of sectors."""
+    """Returns the fraction of the transferred sectors that threads use; a row may begin and end inside a sector."""
     if not row.side_by_side and not choice.across:
         return 1.0 / APART_CYCLES
     if choice.across or not row.bits:
@@ -175,12 +176,12 @@ def _combining(threads: int) -> float:
 
 
 def _rate(row: RowGroup, lanes: int) -> float:
-    """Returns the elements that memory moves in a cycle."""
+    """Returns the elements per cycle that memory transfers."""
     return MEMORY_WORDS * (max(1.0, WORD_BITS / row.bits) if lanes > 1 else SCALAR_PART)
 
 
 def _apart_cycles(row: RowGroup) -> float:
-    """Returns the cycles of kernels whose threads have elements, or results, of their own."""
+    """Returns the cycles of separate kernels, with one thread for each element or result."""
     turns = max(1.0, row.rows / FULL_DEVICE)
     apart = APART_CYCLES if row.side_by_side else 1.0
     reduced = (

@@ -1,4 +1,4 @@
-"""Tiles of a contraction on a grid: what a block of threads computes, from parts of its factors in the memory that they share."""
+"""Tiles of a contraction on a grid: the tile that a thread block computes from parts of its factors in shared memory."""
 
 from __future__ import annotations
 
@@ -13,70 +13,70 @@ from weft.targets import Grid, Target
 from weft.targets.instructions import ASYNC_COPIES
 
 SHAPES = ((8, 8, 1), (16, 8, 2), (8, 8, 2), (16, 8, 1), (4, 16, 1), (16, 4, 1), (4, 8, 1))
-"""Threads of a block along rows and columns, and groups of them across; a warp is 4 by 8 of those."""
+"""The shapes of a thread block: threads along rows and columns, and groups of them along columns; a warp is 4 by 8 threads."""
 
 RESULTS = ((4, 4), (8, 8), (8, 4), (4, 8), (2, 2), (4, 2), (2, 4), (1, 4), (4, 1), (1, 1))
-"""Rows, and columns, of results that one thread keeps in registers."""
+"""The register tile of a thread: rows and columns of results."""
 
 DEPTHS = (16, 32, 8)
-"""Steps of the reduction between two fetches that are tried, the most usual first."""
+"""Candidate depths of the tile: iterations of the K loop between two fetches, the most usual first."""
 
 RUN = 4
-"""Rows and columns of results that a thread has side by side: it reads vectors of shared memory."""
+"""Candidate numbers of adjacent rows and columns of a thread, which it reads from shared memory as vectors."""
 
 SHARING = ((1, 2), (1, 4), (1, 8), (2, 1), (4, 1), (8, 1), (16, 1), (2, 4), (4, 4), (8, 4), (8, 2))
-"""Parts of the terms, whose sums another kernel adds, and groups of a block's threads that share the steps of a fetch."""
+"""Split-K: parts of the K loop for different blocks, whose sums another kernel adds, and for groups of a block's threads."""
 
 COPIES = (3,)
-"""Copies of the parts that are tried where the target copies while threads go on: with two, a step has a second barrier."""
+"""Candidate stages of the software pipeline on targets with asynchronous copies; with two, a step needs a second barrier."""
 
 AHEAD = 0.97
-"""The time of a tile that fetches ahead, at least, beside the same that does not: 0.93 to 0.98 were measured on an H200."""
+"""The least relative time of a pipelined tile, beside the same tile without a pipeline; measured: 0.93 to 0.98 on an H200."""
 
 BUSY_THREADS = 1024
-"""Threads of a multiprocessor beyond which no terms are shared: there are enough to hide what one waits for."""
+"""Threads per multiprocessor above which split-K is not tried: there are enough to hide latency."""
 
 SMALL_TILES = 32
-"""Blocks for each multiprocessor beyond which larger tiles are tried only: they fetch less."""
+"""Blocks per multiprocessor above which only larger tiles are tried, since they fetch less."""
 
 FETCH_INSTRUCTIONS, COPY_INSTRUCTIONS = 6.0, 2.0
-"""Instructions of a thread for what it fetches at once: a load, a store, their addresses; a copy that runs while it goes on."""
+"""Instructions of a thread per fetch: a load, a store and their addresses; and of an asynchronous copy."""
 
 WRITTEN_OUT = 1024
-"""Multiply-adds that are written out at most; more do not fit the cache of instructions."""
+"""The largest number of unrolled multiply-adds; more do not fit the instruction cache."""
 
 NEAR_STEPS = 8
 """Steps that threads fetch side by side where they write vectors across: a sector of memory, and all banks."""
 
 UNROLLED_FETCHES = 32
-"""Fetches of a thread that are not written out, being so many: with fewer, all are on their way at once."""
+"""The number of fetches of a thread from which their loop is not unrolled; fewer are all in flight at once."""
 
 UNHIDDEN_CYCLES = 40.0
-"""What a term takes a thread that reads both of its factors from the device's memory, with few others to hide that."""
+"""Cycles per term of a thread that reads both factors from global memory, with few other threads to hide the latency."""
 
 SHARED_CYCLES, GLOBAL_CYCLES = 1.0, 8.0
-"""What reading an element takes a thread, beside a multiply-add: of shared memory, and of the device's."""
+"""The cost of reading an element from shared memory and from global memory, relative to a multiply-add."""
 
 LEAST_BLOCKS = 64
-"""Blocks below which a device's multiprocessors are not all at work."""
+"""The number of blocks below which some multiprocessors are idle."""
 
 LONG_ENOUGH = 16
-"""Elements of an axis beyond which it is as good for tiles as a longer one."""
+"""The extent above which an axis is as suitable for tiles as any longer one."""
 
 BANKS = 32
-"""Words of shared memory that the threads of a warp reach at once, if they are in different banks."""
+"""The banks of shared memory, each a word wide."""
 
 WORD = 32
-"""The bits of the elements that are fetched in vectors."""
+"""The size in bits of elements that are fetched as vectors."""
 
 
 @dataclass(frozen=True)
 class SharedTile(Decision):
     """A block of *y* by *x* threads, each with *rows* by *columns* results, fetches *depth* steps at once; all 0: no tiles.
 
-    With *unroll*, the driver's compiler is asked to write these steps out. A thread fetches *lanes* elements side by side. There
-    are *across* such groups of threads, beside each other along the columns. A thread's results come in pieces of *run* rows by
-    *run* columns side by side, the pieces of all threads in turns.
+    With *unroll*, the driver's compiler is asked to write these steps out. A thread fetches *lanes* elements side by side.
+    There are *across* such groups of threads, beside each other along the columns. A thread's results come in pieces of *run*
+    rows by *run* columns side by side, the pieces of all threads in turns.
 
     The terms may be in *parts*, whose sums another kernel adds; *groups* of such threads share the steps that they fetch
     together, so that each takes *depth* of them, and add their sums in shared memory.
@@ -140,7 +140,7 @@ NO_TILE = SharedTile(0, 0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class PartExtent:
-    """How long a dimension of a fetched part is: *least*, and so much longer for each further row, column and step of a tile."""
+    """The extent of one dimension of a fetched part: *least*, plus an increment per further row, column and step of a tile."""
 
     least: int
     row: int
@@ -149,7 +149,7 @@ class PartExtent:
 
     @property
     def is_window(self) -> bool:
-        """Whether the rows or columns of a tile are windows into the dimension."""
+        """Whether the rows or columns of a tile are sliding windows into the dimension."""
         return self.least > 1 and self.row + self.column > 0
 
     def length(self, high: int, wide: int, steps: int) -> int:
@@ -159,9 +159,10 @@ class PartExtent:
 
 @dataclass(frozen=True)
 class TiledProduct:
-    """*batch* products of *rows* by *columns* results with so many *terms*; *parts* are what is fetched of each factor.
+    """*batch* products with *rows* by *columns* results of *terms* terms each.
 
-    Those are the dimensions of the parts, beside the bytes of an element. *depth* is the extent of the axis that is cut in steps.
+    *parts* has the dimensions of the fetched part of each factor, and the bytes of an element. *depth* is the extent of the
+    reduced axis that is split into steps.
     """
 
     rows: int
@@ -228,7 +229,7 @@ def _plans(product: TiledProduct, target: Target) -> tuple[Candidate[SharedTile]
 
 
 def _tiles(product: TiledProduct, target: Target, grid: Grid) -> Iterator[SharedTile]:
-    """Yields the tiles that a block has room for."""
+    """Yields the tiles that fit a thread block."""
     lanes, most = target.access_lanes(WORD), _most_shared(target)
     for tile in _whole_tiles(product, lanes, grid):
         for shared in (tile, *_sharing(tile, product, grid)):
@@ -239,7 +240,7 @@ def _tiles(product: TiledProduct, target: Target, grid: Grid) -> Iterator[Shared
 
 
 def _whole_tiles(product: TiledProduct, lanes: int, grid: Grid) -> Iterator[SharedTile]:
-    """Yields the tiles whose terms are shared by nobody."""
+    """Yields the tiles without split-K."""
     for y, x, across in SHAPES:
         for rows, columns in RESULTS:
             run = RUN if lanes >= RUN and rows % RUN == columns % RUN == 0 else 1
@@ -259,7 +260,7 @@ def _is_of_size(tile: SharedTile, product: TiledProduct, grid: Grid) -> bool:
 
 
 def _sharing(tile: SharedTile, product: TiledProduct, grid: Grid) -> Iterator[SharedTile]:
-    """Yields a tile's variants whose terms are shared by blocks, or by groups of threads, where it has few threads."""
+    """Yields the split-K variants of a tile with few threads: across blocks, or across groups of a block's threads."""
     busy = _blocks(tile, product) * tile.threads
     is_even = product.rows % tile.high == 0 or (tile.rows == tile.run and product.rows % tile.run == 0)
     most = max(groups for _, groups in SHARING) if tile.across == 1 and is_even else 1
@@ -270,7 +271,7 @@ def _sharing(tile: SharedTile, product: TiledProduct, grid: Grid) -> Iterator[Sh
 
 
 def _ahead(tile: SharedTile, product: TiledProduct, target: Target) -> Iterator[SharedTile]:
-    """Yields a tile, and its variants that fetch ahead: of whole rows, by threads with many results that copy the same steps."""
+    """Yields a tile and its pipelined variants: of whole rows, by threads with many results that copy the same steps."""
     yield tile
     is_window = any(d.is_window for dimensions, _ in product.parts for d in dimensions)
     if not target.has(ASYNC_COPIES) or product.rows % tile.high or max(tile.groups, RUN // tile.run) > 1 or is_window:
@@ -289,7 +290,7 @@ def _most_shared(target: Target) -> int:
 
 
 def _shared_bytes(tile: SharedTile, product: TiledProduct) -> int:
-    """Returns what a block takes of shared memory: for parts of the factors, and for the sums of groups."""
+    """Returns the shared memory of a block: parts of the factors, and partial sums of groups."""
     sums = tile.groups * tile.high * (tile.wide + BANKS) * (WORD // 8) if tile.groups > 1 else 0
     return product.shared_bytes(tile.high, tile.wide, tile.steps) * tile.copies + sums
 
@@ -313,7 +314,7 @@ def _cycles_of(tile: SharedTile, product: TiledProduct, target: Target, grid: Gr
 
 
 def _block_work(tile: SharedTile, product: TiledProduct, grid: Grid) -> BlockWork:
-    """Returns what a block does for its tile of the results."""
+    """Returns the work of a block for its tile of the results."""
     terms = -(-product.terms // tile.parts)
     warps = -(-tile.threads // grid.warp)
     own = terms / tile.groups  # terms that one thread multiplies
@@ -338,9 +339,9 @@ def _block_work(tile: SharedTile, product: TiledProduct, grid: Grid) -> BlockWor
 
 
 def _fetch_instructions(tile: SharedTile, product: TiledProduct, terms: int) -> float:
-    """Returns the instructions of all threads of a block for what they fetch.
+    """Returns the instructions of all threads of a block for fetches.
 
-    Copies that run while threads go on can't turn rows into columns but one by one.
+    Asynchronous copies can transpose a part only element by element.
     """
     if tile.copies == 1:
         return (tile.high + tile.wide) * terms / tile.lanes * FETCH_INSTRUCTIONS

@@ -1,4 +1,4 @@
-"""The cache's folder: one that Weft made itself and marked, and in which it removes nothing but what it wrote.
+"""The cache directory: created and marked by Weft, which removes only files that it wrote.
 
 It is called `weft-cache`, in `$WEFT_CACHE_DIR`, else in `weft` in `$XDG_CACHE_HOME` or `~/.cache`: whatever else is in a folder
 that the user names is out of reach. The marker is a `CACHEDIR.TAG` (https://bford.info/cachedir/), which programs that

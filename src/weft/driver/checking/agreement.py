@@ -1,4 +1,4 @@
-"""Whether two arrays agree, but for what rounding in another order explains."""
+"""Whether two arrays agree up to rounding in a different order."""
 
 from __future__ import annotations
 

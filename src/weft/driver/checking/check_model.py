@@ -1,4 +1,4 @@
-"""Compares a compiled model with the reference on seeded inputs, and tells where a difference comes from.
+"""Compares a compiled model with the reference on seeded inputs, and locates the cause of a difference.
 
     weft compile MODEL -o OUT --verify
 

@@ -1,4 +1,4 @@
-"""Where a compiled model goes wrong: the graph pass, or the kernel and the step of its making, by bisection.
+"""Locates a miscompilation by bisection: the graph pass, or the kernel and the step of its compilation.
 
 Every representation has a meaning of its own, so each form that a model has on its way can be run: the graph after each pass, and
 of a kernel its formulas, its schedule, and the program after each lowering pass. The first that differs is at fault.

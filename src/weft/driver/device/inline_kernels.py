@@ -1,4 +1,4 @@
-"""Puts the host's part of each kernel, the launches of its grids, in the place of the calls in a host program.
+"""Inlines the host part of each kernel, the launches of its grids, into the host program.
 
     softmax(t0.at(0), t1.at(64), n)      ->      p1 = view(t1, 64, f32[n * 10])
                                                  softmax_kernel(t0.at(0), work0.at(0), n)
@@ -73,7 +73,7 @@ class _Renamed(StmtRewriter):
 
 
 def _check(name: str, part: Program) -> None:
-    """Refuses what the host can't do while it launches kernels."""
+    """Refuses statements that a host program can't contain."""
     grids = {f.name for f in part.functions if find_note(f.notes, Kernel) is not None}
     for s in statements(part.entry.body):
         if isinstance(s, Call) and s.callee not in grids:
@@ -100,7 +100,7 @@ class _Inline(StmtRewriter):
 
 
 def _inlined(part: Function, call: Call) -> Stmt:
-    """Returns the body of *part* for the arguments of *call*; what it binds is bound anew."""
+    """Returns the body of *part* with the arguments of *call*; its variables are renamed."""
     values: dict[Var, Expr] = {p: a for p, a in zip(part.params, call.args, strict=True) if isinstance(p, Var)}
     buffers: dict[Buffer, Buffer] = {}
     views: list[tuple[Buffer, Buffer, Expr]] = []

@@ -1,1 +1,1 @@
-"""The host program of a model: what runs its kernels, in order, over the memory that was planned."""
+"""The host program of a model, which runs its kernels in order over the planned memory."""

@@ -1,4 +1,4 @@
-"""The host program of a model: its entry program, and a declaration of each kernel, which says what it takes.
+"""The host program of a model: its entry functions, and a declaration of each kernel with its parameters.
 
 @function(external="cpu")
 def conv2d_relu(p0: f32[1728], p1: f32[n * 3072], t0: f32[n * 8192], work0: u8[4096], n: i64):

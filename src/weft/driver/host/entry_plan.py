@@ -1,4 +1,5 @@
-"""`plan`, one of the two entries of a model: it checks a call's shapes, and tells the outputs' shapes and the arena's size.
+"""`plan`, one of a model's two entry functions: checks the shapes of a call, and computes the outputs' shapes and the arena's
+size.
 
 def plan(in0_shape, out0_shape, arena_needed):
     batch = in0_shape[0]

@@ -36,7 +36,7 @@ def control_flow(body: HostBody, step: int, group: Group) -> Stmt:
 
 @dataclass(frozen=True, eq=False)
 class _Control:
-    """Writes one node; *views* are what it needs of the memory around, *plans* those of its regions."""
+    """Writes one node; *views* has the views of outer memory that it needs, *plans* the memory plans of its regions."""
 
     body: HostBody
     step: int
@@ -134,7 +134,7 @@ class _Control:
 
     @staticmethod
     def asking(buffers: Sequence[Buffer]) -> Ask:
-        """Returns what gives those inputs or outputs of a region that are in kept memory their memory."""
+        """Returns the function that wraps a body in the allocation of a region's input or output in kept memory."""
 
         def ask(number: int, body: Stmt) -> Stmt:
             return Alloc(buffers[number], body) if late_memory(buffers[number]) is not None else body

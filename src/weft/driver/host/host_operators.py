@@ -1,4 +1,4 @@
-"""What operators of the host, such as those on strings, ask of a target and of the runtime."""
+"""The requirements of host operators, such as those on strings, on the target and the runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the outputs of a model in another precision are from those of the model as it is."""
+"""The error of a model compiled in a lower precision, relative to its own."""
 
 from __future__ import annotations
 

@@ -99,7 +99,8 @@ class Profiler:
     def measure(
         self, budget: float = 2.0, progress: Progress | None = None, run: Callable[[], object] | None = None
     ) -> Timing:
-        """Returns the times of kernels, and of *run*, a call of the model: medians over the runs that fit into *budget* seconds.
+        """Returns the times of kernels, and of *run*, a call of the model: medians over the runs that fit into *budget*
+        seconds.
 
         The runs of the kernels and those of the model alternate, so that other load on the machine affects both. One thread is
         timed by its processor time where kernels are long enough for this, all else by the clock on the wall.
@@ -120,7 +121,7 @@ class Profiler:
             taken += map(_differences, self.run(repeats, use_processor_time)[1:])  # the first finds cold caches
             if run is not None:
                 runs += _differences(_times_of(run, repeats, now))[1:]
-        cost = self._cost(use_processor_time)
+        cost = self._cost(processor_time=use_processor_time)
         kernels = [max(0.0, median(of_one) - cost) * 1e-9 for of_one in zip(*taken, strict=True)]
         in_turn = median(map(sum, taken)) - cost * len(kernels)
         run_seconds = median(runs) * 1e-9 if runs else 0.0
@@ -142,9 +143,9 @@ class Profiler:
 
     def _has_clear_processor_time(self, duration: float) -> bool:
         """Tells whether to use processor time, which excludes other programs' time; reading it costs a system call."""
-        return self.threads == 1 and duration * 1e9 > CLEAR * self._cost(True) * len(self.calls)
+        return self.threads == 1 and duration * 1e9 > CLEAR * self._cost(processor_time=True) * len(self.calls)
 
-    def _cost(self, processor_time: bool) -> float:
+    def _cost(self, *, processor_time: bool) -> float:
         """Returns the nanoseconds between two readings of the clock with a kernel between them that does nothing."""
         return median(
             x for stamps in self._stamps([self._nothing] * 16, 20, processor_time) for x in _differences(stamps)

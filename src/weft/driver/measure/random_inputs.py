@@ -1,4 +1,4 @@
-"""Inputs of models by chance: what runs are measured on where nobody gives any."""
+"""Random inputs for models, to measure runs without given inputs."""
 
 from __future__ import annotations
 

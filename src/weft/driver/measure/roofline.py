@@ -1,4 +1,4 @@
-"""Where each kernel of a model stands on the roofline of one core, and what bounds it, in words.
+"""Places each kernel of a model under the roofline of one core, and names its bound.
 
 After Williams, Waterman and Patterson, "Roofline" (2009), with a roof for each level of memory: weights come from the level that
 holds the whole model, since a call reads each of them once; what kernels hand each other from the level that holds the kernel.

@@ -9,7 +9,7 @@ from typing import Final
 from weft.native import _rt
 
 SEED: Final = 0
-"""The seed of inputs, and of what calls draw."""
+"""The seed of random inputs, and of random numbers drawn in calls."""
 
 
 @contextmanager

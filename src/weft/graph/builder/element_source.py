@@ -1,4 +1,4 @@
-"""Where an element of a small vector of integers comes from: through nodes that only choose and put together elements.
+"""Traces an element of a small integer vector to its source, through nodes that only select and concatenate elements.
 
 Models take a shape apart and put it together again. That two sizes are the same element of one tensor shows in the formulas of
 the nodes between: at that element, each is a read of one other element.

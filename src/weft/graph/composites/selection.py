@@ -1,4 +1,4 @@
-"""Elements of which only a run tells how many there are."""
+"""Selections with a data-dependent number of elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a graph says of its values and sizes beside its nodes: conditions that calls check, and sizes that only a run tells."""
+"""Conditions of a graph beside its nodes: requirements that calls check, and data-dependent sizes."""
 
 from __future__ import annotations
 

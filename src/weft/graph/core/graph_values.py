@@ -135,7 +135,7 @@ class Parameter(Constant):
         self._array = array
 
     def reshaped(self, shape: Sequence[int], name: str) -> Constant:
-        """Returns what are the same elements at any time, in another shape."""
+        """Returns the same elements in another shape, deferred, since they may change."""
         type_ = TensorType(tuple([as_expr(n) for n in shape]), self.dtype)
         return Deferred(name, type_, lambda out: np.copyto(out, self.array.reshape(out.shape)), is_fixed=False)
 

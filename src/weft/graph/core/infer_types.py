@@ -1,4 +1,4 @@
-"""The types of an operator's results, from those of its inputs: inferred once for each call that is alike."""
+"""Type inference: the types of an operator's results from those of its inputs, memoised over equal calls."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class State:
 
 @dataclass(frozen=True)
 class Pair:
-    """A state with its values in a graph: what a call takes, and what it leaves; and their numbers among inputs and outputs."""
+    """A state with its values in a graph: the input that a call takes, the output that it leaves, and their positions."""
 
     state: State
     taken: Value

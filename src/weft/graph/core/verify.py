@@ -31,7 +31,7 @@ def verify_graph(graph: Graph) -> None:
 
 
 def _check_roots(graph: Graph, known: set[Value]) -> None:
-    """Checks that nodes make what outputs and guards are."""
+    """Checks that outputs and guards are results of nodes of the graph."""
     for name, v in zip(graph.output_names, graph.outputs, strict=True):
         if v not in known and not isinstance(v, Constant):
             raise VerifyError(f"the output {name} is {v!r}, which no node of the graph makes", where=graph.name)

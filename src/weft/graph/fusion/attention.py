@@ -33,7 +33,7 @@ class Surroundings:
     facts: Mapping[Node, NodeFacts]
 
     def product(self, node: Node | None) -> Node | None:
-        """Returns the contraction in the group of *node*, if that is what it is about."""
+        """Returns the contraction in the group of *node*, if it has one."""
         found = None if node is None else self.anchor.get(node)
         return found if found is not None and self.facts[found].kind is OpClass.COMPLEX_OUT_FUSABLE else None
 

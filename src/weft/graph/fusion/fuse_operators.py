@@ -35,7 +35,7 @@ from weft.ops import OPERATORS
 from weft.te import OpClass
 
 SPARE_BUFFERS: Final = 2
-"""Buffers that are left to a kernel for what it keeps between its steps."""
+"""The number of buffers reserved for a kernel's intermediate results."""
 
 
 def fuse(

@@ -11,7 +11,7 @@ from weft.graph.regions.region_operators import regions_of
 
 
 def fuse_regions(fused: FusedGraph, fuse: Callable[[Graph], FusedGraph]) -> FusedGraph:
-    """Returns *fused* with what *fuse* makes of the regions of each node of control flow."""
+    """Returns *fused* with *fuse* applied to the regions of each control-flow node."""
 
     def with_regions(g: Group) -> Group:
         found = regions_of(g.nodes[0])

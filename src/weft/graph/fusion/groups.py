@@ -128,7 +128,7 @@ class Alias:
 
 @dataclass(frozen=True, eq=False)
 class Version:
-    """A *group* that computes, where *condition* holds, what another does; *sizes* are the arguments for its own sizes."""
+    """A *group* that replaces another where *condition* holds (multi-versioning); *sizes* are the arguments for its own sizes."""
 
     group: Group
     condition: Expr

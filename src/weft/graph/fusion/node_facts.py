@@ -1,4 +1,4 @@
-"""The facts of a node that fusion asks for, derived from its operator's formulas: its class, and how it reads each input."""
+"""The facts of a node for fusion, derived from its operator's formulas: its class, and how it reads each input."""
 
 from __future__ import annotations
 

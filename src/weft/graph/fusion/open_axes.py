@@ -1,4 +1,4 @@
-"""The open sizes of a kernel by which its tiles and accumulators are chosen: those of the axes of its reductions.
+"""The symbolic sizes on which a kernel's tiles and accumulators depend: those of the axes of its reductions.
 
 C[i, j] = sum over k of A[i, k] * B[k, j]       rows i and columns j are reused, k is reduced
 y[i] = max over k of x[i, k]                    k is reduced; rows share nothing

@@ -73,7 +73,7 @@ _Answer: TypeAlias = "tuple[tuple[Candidate[Layout], ...], Candidate[Layout]]"
 
 
 class _Problem:
-    """The alternatives of each value, and what they cost: in cycles, or in the unit of *known* costs."""
+    """The alternatives of each value, and their costs: in cycles, or in the unit of *known* costs."""
 
     def __init__(self, graph: Graph, target: Target, by_winograd: bool, known: CostSource) -> None:
         self.target = target

@@ -19,7 +19,7 @@ Edge = tuple[int, int]
 
 
 Pick = Callable[[int, Costs], int]
-"""Chooses an alternative of a node by what each of them costs with all that the choices before it leave open."""
+"""Chooses an alternative of a node by the cost of each, given the choices that are still open."""
 
 
 def pick_cheapest(node: int, costs: Costs) -> int:

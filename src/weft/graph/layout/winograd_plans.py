@@ -1,4 +1,4 @@
-"""The plans of Winograd's method for a convolution, among them to compute it directly, and what each takes.
+"""The Winograd plans of a convolution, and direct convolution, with their costs.
 
 A plan is a tile size, and a patch of tiles that goes through all stages at a time: small tiles waste less at the edge, large
 ones save more multiplications; small patches stay in the L2 cache, large ones read the weights less often. `cost.winograd`

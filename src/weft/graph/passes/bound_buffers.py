@@ -1,4 +1,4 @@
-"""Takes calls of many tensors apart, where a kernel of the machine takes no more than so many buffers.
+"""Splits calls with many tensors on machines that limit the number of buffers of a kernel.
 
     y = concat(x0, ..., x39)          becomes     y = concat(concat(x0, ..., x28), concat(x29, ..., x39))
     y0, ..., y39 = split(x)           becomes     y0 = slice(x, ...), ..., y39 = slice(x, ...)

@@ -1,4 +1,4 @@
-"""Carries out convolutions, and what lies between them, on channels in blocks.
+"""Computes convolutions, and the operators between them, in channel-blocked layouts (NCHWc).
 
     y = relu(conv2d(x, w))     becomes     p = conv2d_blocked(pack_channels(x), pack_conv_weight(w)); y = unpack_channels(relu(p))
 

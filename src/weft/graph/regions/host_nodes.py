@@ -1,4 +1,4 @@
-"""Nodes that the host computes, as those on strings: they need a runtime beside the generated code."""
+"""Nodes computed on the host, such as those on strings, which need a runtime beside the generated code."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def top_k(x: Tensor, *, k: int, axis: int = -1, largest: bool = True) -> tuple[T
     d = normalize_axis(axis, x.rank)
     size = x.shape[d]
     if k < 0 or (isinstance(size, Const) and k > int(size.value)):
-        raise TypeMismatch(f"top_k: {k} elements of {size}", hint="ask for no more than there are")
+        raise TypeMismatch(f"top_k: {k} elements of {size}", hint="request at most that many")
     first = index(k) if isinstance(size, Const) else simplify_size(minimum(size, k))
     shape = (*x.shape[:d], first, *x.shape[d + 1 :])
     if _known(size) <= SHORT:

@@ -57,6 +57,11 @@ def window_size(size: Expr, kernel: Expr, stride: int, dilation: int) -> Expr:
     return count
 
 
+def window_sizes(sizes: Sequence[Expr], kernel: Sequence[Expr], strides: Ints, dilations: Ints) -> list[Expr]:
+    """Returns the number of windows along each padded dimension, as `window_size` does."""
+    return [window_size(s, k, st, d) for s, k, st, d in zip(sizes, kernel, strides, dilations, strict=True)]
+
+
 def check_count(count: Expr, size: Expr) -> None:
     """Raises `TypeMismatch` where there is certainly no window along a dimension of *size*, padding included."""
     if prove(count < 1, size_bounds(count)):
@@ -93,7 +98,7 @@ def conv2d(
     check_window("conv2d", x.rank - 2, w.rank - 2, strides, pads, dilations)
     _check_weight(x.shape[1], w.shape[1], group, "conv2d")
     p = pad_spatial(x, pads)
-    outs = [window_size(s, k, st, d) for s, k, st, d in zip(p.shape[2:], w.shape[2:], strides, dilations, strict=True)]
+    outs = window_sizes(p.shape[2:], w.shape[2:], strides, dilations)
     ic = reduce_axis(w.shape[1], "ic")
     ks = [reduce_axis(k, f"k{'yxz'[n] if len(outs) < 4 else n}") for n, k in enumerate(w.shape[2:])]
     per_group = w.shape[0] // group
@@ -124,9 +129,7 @@ def conv2d_blocked(
     """
     _check_weight(x.shape[1], w.shape[1], group, "conv2d_blocked")
     p = pad_spatial(x, pads)
-    kh, kw = w.shape[2], w.shape[3]
-    oh = window_size(p.shape[2], kh, strides[0], dilations[0])
-    ow = window_size(p.shape[3], kw, strides[1], dilations[1])
+    outs = window_sizes(p.shape[2:4], w.shape[2:4], strides, dilations)
     icb, ky, kx, ic = (reduce_axis(s, n) for s, n in zip(w.shape[1:5], ("icb", "ky", "kx", "ic"), strict=True))
     per_group = w.shape[0] // group
 
@@ -135,7 +138,7 @@ def conv2d_blocked(
         at = (n, c, oy * strides[0] + ky * dilations[0], ox * strides[1] + kx * dilations[1], ic)
         return sum_(p[at] * w[ocb, icb, ky, kx, ic, oc], [icb, ky, kx, ic])
 
-    y = compute((x.shape[0], w.shape[0], oh, ow, w.shape[5]), contraction, "conv2d_blocked", dtype=x.dtype)
+    y = compute((x.shape[0], w.shape[0], *outs, w.shape[5]), contraction, "conv2d_blocked", dtype=x.dtype)
     return add_bias(y, bias, lambda i: (i[1], i[4]))
 
 
@@ -151,15 +154,14 @@ def depthwise_conv2d_blocked(
 ) -> Tensor:
     """Convolution of each channel of x [N, C/c, H, W, c] with its own w [C/c, KH, KW, c]; bias [C/c, c]."""
     p = pad_spatial(x, pads)
-    oh = window_size(p.shape[2], w.shape[1], strides[0], dilations[0])
-    ow = window_size(p.shape[3], w.shape[2], strides[1], dilations[1])
+    outs = window_sizes(p.shape[2:4], w.shape[1:3], strides, dilations)
     ky, kx = reduce_axis(w.shape[1], "ky"), reduce_axis(w.shape[2], "kx")
 
     def contraction(n: Expr, cb: Expr, oy: Expr, ox: Expr, c: Expr) -> object:
         at = (n, cb, oy * strides[0] + ky * dilations[0], ox * strides[1] + kx * dilations[1], c)
         return sum_(p[at] * w[cb, ky, kx, c], [ky, kx])
 
-    y = compute((x.shape[0], x.shape[1], oh, ow, x.shape[4]), contraction, "depthwise_conv2d", dtype=x.dtype)
+    y = compute((x.shape[0], x.shape[1], *outs, x.shape[4]), contraction, "depthwise_conv2d", dtype=x.dtype)
     return add_bias(y, bias, lambda i: (i[1], i[4]))
 
 

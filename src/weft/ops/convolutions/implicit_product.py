@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.ir import Expr, all_of, const, prove, select
-from weft.ops.convolutions.conv import Ints, add_bias, check_window, window_size
+from weft.ops.convolutions.conv import Ints, add_bias, check_window, window_sizes
 from weft.ops.registry import operator
 from weft.ops.shapes import product, show_shape, size_bounds, sized
 from weft.support.errors import TypeMismatch
@@ -58,8 +58,8 @@ def conv2d_implicit(
 def _outs(x: Tensor, taps: Sequence[Expr], strides: Ints, pads: Ints, dilations: Ints) -> list[Expr]:
     """Returns the number of places in each dimension."""
     rank = len(taps)
-    windows = zip(x.shape[2:], taps, strides, dilations, pads[:rank], pads[rank:], strict=True)
-    return [window_size(size + low + high, tap, stride, step) for size, tap, stride, step, low, high in windows]
+    padded = [size + low + high for size, low, high in zip(x.shape[2:], pads[:rank], pads[rank:], strict=True)]
+    return window_sizes(padded, taps, strides, dilations)
 
 
 def _patches(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.ir import Expr, const, select
-from weft.ops.convolutions.conv import check_window, pad_spatial, window_size
+from weft.ops.convolutions.conv import check_window, pad_spatial, window_sizes
 from weft.ops.dot_products.grouped_matmul import accumulator_of, widened_product
 from weft.ops.output_channels import Contraction, along
 from weft.ops.registry import operator
@@ -34,7 +34,7 @@ def conv2d_integer(
     if not same_size(x.shape[1], w.shape[1]):
         raise TypeMismatch(f"conv2d_integer: {show_shape(x.shape)} has not the channels of {show_shape(w.shape)}")
     p = _padded(x, pads, zero)
-    outs = [window_size(s, k, st, d) for s, k, st, d in zip(p.shape[2:], w.shape[2:], strides, dilations, strict=True)]
+    outs = window_sizes(p.shape[2:], w.shape[2:], strides, dilations)
     ic, ky, kx = (reduce_axis(w.shape[d], n) for d, n in enumerate(("ic", "ky", "kx"), 1))
 
     def contraction(n: Expr, oc: Expr, oy: Expr, ox: Expr) -> object:
@@ -62,8 +62,7 @@ def conv2d_grouped(
     if not same_size(block, w.shape[4] * group) or not same_size(x.shape[1], w.shape[1]):
         raise TypeMismatch(f"conv2d_grouped: {show_shape(x.shape)} has not the channels of {show_shape(w.shape)}")
     p = _padded(x, pads, zero)
-    oh = window_size(p.shape[2], w.shape[2], strides[0], dilations[0])
-    ow = window_size(p.shape[3], w.shape[3], strides[1], dilations[1])
+    outs = window_sizes(p.shape[2:4], w.shape[2:4], strides, dilations)
     icb, ky, kx, ic, t = (
         reduce_axis(w.shape[d], n) for d, n in ((1, "icb"), (2, "ky"), (3, "kx"), (4, "ic"), (6, "t"))
     )
@@ -72,7 +71,7 @@ def conv2d_grouped(
         at = (n, icb, oy * strides[0] + ky * dilations[0], ox * strides[1] + kx * dilations[1], ic * group + t)
         return sum_(widened_product(p[at], w[ocb, icb, ky, kx, ic, oc, t]), [icb, ky, kx, ic, t])
 
-    shape = (x.shape[0], w.shape[0], oh, ow, w.shape[5])
+    shape = (x.shape[0], w.shape[0], *outs, w.shape[5])
     return compute(shape, contraction, "conv2d_grouped", dtype=accumulator_of(x.dtype))
 
 

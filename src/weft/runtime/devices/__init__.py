@@ -1,4 +1,4 @@
-"""Devices beside the processor: what a replayed host program needs of one, and those that there are."""
+"""Devices other than the CPU: the interface that a replayed host program needs, and its implementations."""
 
 from weft.runtime.devices.device import Argument, Device, Launch
 from weft.runtime.devices.cuda_kernel import dynamic_symbol

@@ -1,4 +1,4 @@
-"""Blocks of a device's memory that are kept when they are freed, for the next call, which asks for the same sizes."""
+"""A pool of freed blocks of device memory, reused by the next call, which needs the same sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel in a module that is loaded, and the memory that it asks a launch for.
+"""A kernel of a loaded module, and its dynamic shared memory.
 
 A block has 48 KiB of shared memory at most unless its kernel is allowed more, and a launch gives it that ("CUDA C++ Programming
 Guide", section "Shared Memory"). How much is in the module: a number beside each kernel that asks for some.

@@ -1,4 +1,4 @@
-"""Intermediate buffers of which each iteration of a loop makes its own contents: those of which there may be several copies."""
+"""Intermediate buffers that each iteration of a loop fills anew, and which may therefore have several copies."""
 
 from __future__ import annotations
 

@@ -20,12 +20,12 @@ MOST_LOOKED_AT = 4
 """How many times more points than are wanted are looked at for those that were not measured."""
 
 Score: TypeAlias = Callable[[Ints], Doubles]
-"""What a model predicts for points, the higher the faster."""
+"""A model's predictions for points; higher is faster."""
 
 
 @dataclass(frozen=True)
 class AnnealingOptions:
-    """How chains walk and how a batch is chosen of what they saw.
+    """The options of the chains' random walks, and of choosing a batch from the visited points.
 
     *chains* walk *steps* steps while the temperature falls from *hot* deviations of their scores to nothing; *elite* of them
     begin at the best measured points. A batch is chosen of *pool* times as many points; one all of whose knobs are new to the
@@ -44,7 +44,7 @@ class AnnealingOptions:
 
 
 class Annealing:
-    """Proposes what a model predicts to be fast; *score* asks the model, as it is at the time."""
+    """Proposes points that a cost model predicts to be fast; *score* returns the current model's predictions."""
 
     def __init__(
         self, space: SearchSpace, score: Score, seed: int = 0, options: AnnealingOptions | None = None
@@ -65,7 +65,7 @@ class Annealing:
         return np.concatenate([chosen, by_chance_points])
 
     def observe(self, points: Ints, scores: Doubles) -> None:
-        """Does nothing: what was measured reaches the model, and the history begins chains."""
+        """Does nothing: measurements reach the model, and the history seeds the chains."""
 
     def _walk(self, history: History, kept: int) -> tuple[Ints, Doubles]:
         """Returns the *kept* best points that the chains saw and that were not measured, with their scores."""

@@ -1,4 +1,4 @@
-"""The protocol of explorers, and those that need no model: random search and grid search."""
+"""The explorer protocol, and the explorers without a cost model: random search and grid search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Explorer(Protocol):
         ...
 
     def observe(self, points: Ints, scores: Doubles) -> None:
-        """Learns the *scores* of *points* that it proposed, throughputs or 0 for what failed."""
+        """Learns the *scores* of proposed *points*: throughputs, or 0 for failures."""
         ...
 
 
@@ -63,4 +63,4 @@ class GridSearch:
         return found
 
     def observe(self, points: Ints, scores: Doubles) -> None:
-        """Does nothing: the grid is what it is."""
+        """Does nothing: the order of a grid search is fixed."""

@@ -1,4 +1,4 @@
-"""Genetic search: the fittest of what was measured are crossed and mutated; there is no model."""
+"""Genetic search: the fittest measured plans are crossed and mutated; no cost model is used."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Genetic:
         self._options = options or GeneticOptions()
 
     def propose(self, n: int, history: History) -> Ints:
-        """Returns *n* children that were not measured; the first generation, and what children do not fill, is by chance."""
+        """Returns *n* unmeasured children; the first generation, and any shortfall, is random."""
         found = no_points(self._space)
         for _ in range(ATTEMPTS if len(history) > 1 else 0):
             if len(found) >= n:

@@ -28,7 +28,7 @@ Identify: TypeAlias = Callable[[Ints], list[bytes]]
 
 
 class History:
-    """Measured points of one space, in the order in which they were measured; a score is a throughput, 0 for what failed.
+    """The measured points of one space, in the order of measurement; a score is a throughput, 0 for a failure.
 
     Points for which *identify* returns the same key are known to be the same program: one of them is measured.
     """

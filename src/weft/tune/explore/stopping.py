@@ -9,7 +9,7 @@ from math import log
 import numpy as np
 
 WINDOW = 8
-"""The latest batches, from which what comes next is told."""
+"""The number of recent batches from which the next gain is extrapolated."""
 
 FORGETTING = 0.8
 """How much the gain of a batch counts beside that of the batch after it."""
@@ -41,7 +41,7 @@ class Stopping:
         self._batches = 0
 
     def observe(self, scores: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
-        """Notes the scores of a batch, throughputs or 0 for what failed."""
+        """Records the scores of a batch: throughputs, or 0 for failures."""
         ran = scores[scores > 0]
         if not self._best and len(ran):
             self._best.append(float(np.median(ran)))

@@ -1,4 +1,4 @@
-"""Loop nests of many plans at once, as arrays: what features are computed of."""
+"""The loop nests of many plans as arrays, from which features are computed."""
 
 from __future__ import annotations
 

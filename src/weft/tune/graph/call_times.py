@@ -1,4 +1,4 @@
-"""The times of kernels in a run of a model, by their workloads, kept in the database so that no session measures them again.
+"""The times of kernels within a run of a model, by workload, stored in the database so that no session measures them twice.
 
 They are kept apart from what a kernel takes by itself, again and again on warm caches: a workload of its own kind, `call`.
 """

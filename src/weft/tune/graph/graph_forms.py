@@ -18,7 +18,7 @@ from weft.targets import Target
 
 @dataclass(frozen=True, eq=False)
 class GraphForms:
-    """A model's graph as it was read, and what compiles it: kernels follow the records in *options*."""
+    """A model's imported graph, with the compiler's settings; kernels follow the records in *options*."""
 
     source: Graph
     target: Target

@@ -36,7 +36,7 @@ Tell: TypeAlias = Callable[[GraphTuner], object]
 
 @dataclass(frozen=True)
 class Budget:
-    """What a search of the graph may take: *seconds*, and *trials* where they are bounded.
+    """The budget of a search of graph plans: *seconds*, and *trials* where they are bounded.
 
     It ends, too, when the next plan is expected to save less a second than *promised*, the part of a run that tuning kernels is
     expected to save in a second.
@@ -49,7 +49,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Answer:
-    """A question about the graph: what its alternatives took in the search, in seconds a run, and which was chosen *before*."""
+    """A question about the graph: the seconds per run of each measured alternative, and the one chosen *before*."""
 
     subject: str
     before: Decision | None
@@ -64,7 +64,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class GraphReport:
-    """What a search of a graph's plans found.
+    """The result of a search of graph plans.
 
     *kept* is the plan that replaces that *before*, with its *record*, None where it stays; *ratio* is the time of the whole model
     with it. *answers* are the questions of which several alternatives were measured, those that matter most first; *run_seconds*
@@ -94,7 +94,7 @@ class GraphReport:
 
 
 def tune_graph(tuner: GraphTuner, budget: Budget, compare: Compare, tell: Tell | None = None) -> GraphReport:
-    """Searches plans for a graph within *budget*; returns what was found, with a record of the plan to keep, not yet stored."""
+    """Searches plans for a graph within *budget*; returns the result, with the record of the winning plan, not yet stored."""
     begin, before, is_interrupted = perf_counter(), len(tuner.trials), False
     try:
         reason = _search(tuner, budget, tell)
@@ -116,7 +116,7 @@ def tune_graph(tuner: GraphTuner, budget: Budget, compare: Compare, tell: Tell |
 
 
 def _search(tuner: GraphTuner, budget: Budget, tell: Tell | None) -> str:
-    """Measures plan after plan, the best of what is known at the end; returns why it ended."""
+    """Measures plan after plan, and finally the best by known times; returns the reason why the search ended."""
     end, tried = perf_counter() + budget.seconds, len(tuner.trials)
     most = inf if budget.trials is None else tried + budget.trials - 1  # and one to conclude with
 

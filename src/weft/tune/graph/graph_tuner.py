@@ -159,11 +159,11 @@ class GraphTuner:
         return tried[-1] / len(tried) if tried else TYPICAL
 
     def step(self) -> GraphTrial | None:
-        """Measures the next plan; returns what became of it, None where none is left to try."""
+        """Measures the next plan; returns its outcome, or None if no plan is left to try."""
         return self._measure(self._proposal())
 
     def conclude(self) -> GraphTrial | None:
-        """Measures the plan that is best by what is known of kernels; None where it is the incumbent's, or was measured."""
+        """Measures the plan that is best by known kernel times; None if it is the incumbent, or was measured already."""
         return self._measure(self._propose(NEVER))
 
     def _proposal(self) -> _Proposal | None:
@@ -184,7 +184,7 @@ class GraphTuner:
         return self.trials[-1]
 
     def _propose(self, hope: float) -> _Proposal | None:
-        """Returns a plan that is best by what is known and hoped, and was not measured; None where there is none."""
+        """Returns the unmeasured plan that is best by known and optimistically estimated times; None if there is none."""
         self.costs.hope, self.costs.open = hope, self._open_subjects()
         for _ in range(MOST_KNOWN):
             planner = Choosing(self.incumbent.target, costs=self.costs)

@@ -1,4 +1,4 @@
-"""What the questions about a graph cost, from the times of its kernels, each attributed to the questions that it depends on.
+"""Attributes the times of a graph's kernels to the questions about the graph on which they depend.
 
 A node of the model keeps its name through the passes, in blocks too, so a question is about the kernels that compute the value it
 is named after. Maps that are fused into a convolution cost nothing by themselves; a pack or an unpack that is a kernel
@@ -33,7 +33,7 @@ class Attributed:
 
 
 def attribute(fused: FusedGraph, plan: Plan, seconds: Sequence[float]) -> Attributed:
-    """Returns what the decisions of *plan* cost in *fused*, the graph that it gives, whose calls take *seconds*.
+    """Returns the cost of each decision of *plan*, given the graph *fused* that it results in, whose calls take *seconds*.
 
     Decisions about values of which nothing is left have no cost.
     """
@@ -109,7 +109,7 @@ class _Kernels:
         return {g for g in self.taken if any(subject_of(v.name) in names for n in g.nodes for v in n.inputs if v)}
 
     def _neighbours(self, groups: Iterable[Group]) -> set[Group]:
-        """Returns the groups that make what *groups* read, and those that read what they make."""
+        """Returns the producers and the consumers of *groups*."""
         read = {self.fused.root(v) for g in groups for v in g.inputs}
         made = {self.fused.root(v) for g in groups for v in g.outputs}
         return {

@@ -1,4 +1,4 @@
-"""The costs of a graph's alternatives as they were measured, in seconds; what was not measured is estimated by what was.
+"""The costs of a graph's alternatives in seconds: measured, or estimated from those that were.
 
 An alternative that was never measured costs what is estimated, times the seconds that a cycle has taken where alternatives of
 the same question were measured, and less by *hope*: of those that may be the best, one a question is then tried in each plan, and
@@ -23,7 +23,7 @@ ABSOLUTE: Final = (Layout, Winograd)
 """The decisions whose estimates are cycles; those of others compare within their question alone."""
 
 NEVER: Final = -1e6
-"""The hope with which what was not measured is not taken, where anything was."""
+"""The optimism factor at which an unmeasured alternative is never preferred to a measured one."""
 
 
 class MeasuredCosts(CostSource):
@@ -42,7 +42,7 @@ class MeasuredCosts(CostSource):
         self._overall: float | None = None
 
     def learn(self, found: Attributed) -> None:
-        """Takes in what the kernels of one plan took."""
+        """Learns the kernel times of one plan."""
         for (subject, decision), seconds in found.seconds.items():
             self._note(subject, decision, seconds)
         for subject, seconds in found.moved.items():
@@ -54,7 +54,7 @@ class MeasuredCosts(CostSource):
             self._note(subject, decision, inf)
 
     def settle(self, subject: str, decision: Decision) -> None:
-        """Takes the estimate for what was measured, where no kernel could be put down to a decision that was tried."""
+        """Falls back to the estimate for tried decisions to which no kernel time could be attributed."""
         estimate = self._estimates.get((subject, decision), 0.0)
         self._note(subject, decision, estimate * self._rate(subject, type(decision))[0])
 

@@ -1,4 +1,4 @@
-"""The results that a candidate must have, and how far it may be from them.
+"""The expected outputs of a candidate, and their tolerance.
 
 The expected results are those of the loops as the formulas give them, which no schedule has touched. Where these would take too
 long, the rules' own kernel stands for them: its schedule is checked like any other, by legality and by tests, not by numbers.

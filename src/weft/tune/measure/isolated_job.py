@@ -1,4 +1,4 @@
-"""Jobs in a process of their own, for the workers of other executors: what hangs or crashes there fails alone."""
+"""Jobs in a separate process, for the workers of other executors, so that a hang or crash fails one job only."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class KernelArguments:
             m.clear()
 
     def damage(self) -> str | None:
-        """Returns what a kernel wrote to that it may not; None if it did not."""
+        """Returns a description of memory that a kernel wrote to illegally; None if it did not."""
         if not all(m.is_intact for m in (*self.memory, *self._workspaces)):
             return "it writes outside of its buffers"
         return "it writes to its inputs" if self._checksum() != self._sum else None
@@ -72,12 +72,12 @@ def written_buffers(function: Function) -> set[Buffer]:
 
 
 def element_count(b: Buffer) -> int:
-    """Returns how many elements a buffer has, where each symbolic size is what the cost model takes it for."""
+    """Returns the number of elements of a buffer, with the cost model's guesses for symbolic sizes."""
     return prod(static_size(s) for s in b.shape)
 
 
 def static_size(e: Expr) -> int:
-    """Returns an extent in which each symbolic size is what the cost model takes it for."""
+    """Returns an extent as a number, with the cost model's guesses for symbolic sizes."""
     known = simplify(substitute(e, {v: index(FALLBACK_SIZE) for v in free_vars(e)}))
     if not isinstance(known, Const):
         raise InputError(f"the extent {e} is not known before the kernel runs", hint="tune it with fixed shapes")

@@ -150,7 +150,7 @@ class _Slot:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What became of a job, and whether it was the last of its process."""
+    """The outcome of a job, and whether it was the last of its process."""
 
     value: Any
     error: BaseException | None = None

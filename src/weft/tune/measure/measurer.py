@@ -23,7 +23,7 @@ IN_FLIGHT: Final = 6
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a plan: its code if it could be built, and its times or why there are none."""
+    """The outcome of a plan: its code if it could be built, and its times or why there are none."""
 
     plan: str
     built: Built | None
@@ -128,7 +128,7 @@ class Measurer:
         return replace(self.task, plan=plan, has_gaps=self.has_gaps, trusted=trusted)
 
     def _landed(self, future: Future[Any], flights: dict[Future[Any], _Flight]) -> Outcome | None:
-        """Returns what became of the plan of *future*; None where it was built and is to run now."""
+        """Returns the outcome of the plan of *future*; None if it was built and is to be run now."""
         flight, value = flights.pop(future), _value(future)
         if flight.built is not None:
             if isinstance(value, Measured | Failed) and _is_of_the_code(value):
@@ -164,7 +164,7 @@ def _joined(found: Sequence[Measured]) -> Measured:
 
 
 def _is_of_the_code(result: Measured | Failed) -> bool:
-    """Tells whether *result* is due to the code, and not to what else happened on the machine."""
+    """Tells whether *result* is caused by the code, not by an unrelated event on the machine."""
     return isinstance(result, Measured) or result.kind in ("wrong", "raised")
 
 

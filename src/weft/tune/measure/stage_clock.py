@@ -1,4 +1,4 @@
-"""A clock that tells how many processor seconds each stage of a job takes."""
+"""A clock of the CPU time of each stage of a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker process is started with: an argument of its command line."""
+"""The settings with which a worker process is started: an argument of its command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The protocol of cost models: they tell how plans compare before any of them is measured."""
+"""The cost model protocol: predicts how plans compare before any of them is measured."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEAST_SCORE: Final = 1e-3
 
 
 class CostModel(Protocol):
-    """Learns from measured plans how others compare; what it predicts depends on its seed and on what it was fitted to alone."""
+    """Learns from measured plans to rank others; its predictions depend only on its seed and on the samples."""
 
     def fit(self, samples: Samples) -> None:
         """Learns from *samples*, all that were measured so far; what an earlier call was given may be forgotten."""

@@ -1,4 +1,4 @@
-"""What cost models learn from: the features of measured plans, and how fast each plan was."""
+"""The training samples of cost models: the features of measured plans, and how fast each plan was."""
 
 from __future__ import annotations
 

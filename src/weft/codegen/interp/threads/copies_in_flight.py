@@ -1,4 +1,4 @@
-"""Copies that run while threads go on: what they write is undefined until the threads have waited for them.
+"""Asynchronous copies, interpreted: their destination is undefined until the threads have waited for them.
 
 A copy touches the elements that it writes twice: where it begins, so that another thread may not read them any more, and where it
 is waited for, so that another thread reads them after a barrier behind that alone.
@@ -18,7 +18,7 @@ from weft.loop import Address, AsyncStep, Buffer, Call, Load
 
 
 class Threads(Protocol):
-    """What is asked of the threads that run."""
+    """The interface to the running threads."""
 
     lanes: Lanes
 

@@ -1,4 +1,4 @@
-"""Register buffers whose elements can be SSA values: every access names them by numbers, once loops are unrolled.
+"""Register buffers that can be promoted to SSA values: once loops are unrolled, all their indices are constants.
 
 This is what LLVM's SROA and mem2reg would find out, from a text twice as long.
 """

@@ -12,7 +12,7 @@ from weft.te import is_narrow
 def quantize(
     b: Builder, x: Operand, scale: Operand, zero: Operand | None, dtype: DType, saturate: bool = True
 ) -> Operand:
-    """Divides by *scale*, rounds to even, adds *zero* and keeps what *dtype* can hold; *scale* and *zero* broadcast to *x*.
+    """Divides by *scale*, rounds to even, adds *zero* and saturates to *dtype*; *scale* and *zero* broadcast to *x*.
 
     Of floats of 8 and 4 bits, it rounds to what *dtype* has, and an infinity is its largest number if it is to *saturate*.
     """
@@ -23,7 +23,7 @@ def quantize(
 
 
 def requantize(b: Builder, scaled: Operand, zero: Operand | None, dtype: DType) -> Operand:
-    """Rounds numbers that are in units of the result's scale to even, adds *zero* and keeps what *dtype* can hold."""
+    """Rounds numbers in units of the result's scale to even, adds *zero* and saturates to *dtype*."""
     steps = b.cast(b.add("round", scaled), f32)
     return saturate_to(b, steps if zero is None else b.add("add", steps, b.cast(zero, f32)), dtype)
 

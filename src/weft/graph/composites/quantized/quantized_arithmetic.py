@@ -34,7 +34,7 @@ class Encoding(NamedTuple):
 
 
 def to_integers(b: Builder, v: Operand, dtype: DType) -> Operand:
-    """Rounds floats to even and keeps what *dtype* can hold."""
+    """Rounds floats to even and saturates to *dtype*."""
     return saturate_to(b, b.add("round", v), dtype)
 
 

@@ -1,4 +1,4 @@
-"""Packs weights of few bits in panels, as they are: the kernels that multiply by them take them apart.
+"""Packs weights of few bits into panels without expanding them: the kernels that multiply by them unpack the bits.
 
 y = matmul_bits(x, q, s, z)     becomes     y = matmul_bits_packed(x, pack_bits(q), pack_bits(s), pack_bits(z))
 """

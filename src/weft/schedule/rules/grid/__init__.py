@@ -1,1 +1,1 @@
-"""Rules for machines that run grids of threads, chosen by the kind of a block, as those for processors are."""
+"""Schedule rules for grids of threads (GPUs), chosen by the kind of a block, like those for CPUs."""

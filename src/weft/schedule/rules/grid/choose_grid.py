@@ -1,4 +1,4 @@
-"""The choice of rules for grids: reductions first, since they place what reads them; all else is one thread an element.
+"""The choice of rules for grids: reductions first, since they place their epilogues; then one thread per element.
 
 Contractions with rows and columns have tiles; other reductions, and all around them, are computed row by row.
 """

@@ -1,4 +1,4 @@
-"""Contractions of 16-bit floats in fragments: the threads of each warp multiply matrices together (tensor cores).
+"""Contractions on tensor cores: the threads of each warp multiply fragments of matrices together.
 
     for i, j, r: C[i, j] += f32(A[i, r]) * f32(B[r, j])
 
@@ -32,11 +32,11 @@ from weft.support.errors import ScheduleError
 from weft.targets.instructions import COPY_BYTES, FRAGMENT, FRAGMENT_INSTRUCTIONS, GROUP_INSTRUCTIONS, sums_of, terms_of
 
 AXES = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
-"""Warps, and the groups and quads of threads of each."""
+"""The thread axes: warps, and the groups and quads of a warp's threads."""
 
 
 def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner) -> bool:
-    """Computes a contraction in fragments, if that pays; tells whether it did."""
+    """Computes a contraction on tensor cores, if that pays; tells whether it did."""
     axes, factors = tile_axes(s, ref), _factors(s, ref)
     if axes is None or factors is None:
         return False
@@ -58,7 +58,7 @@ def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner) -> bool:
 
 
 def _factors(s: Schedule, ref: BlockRef) -> DType | None:
-    """Returns the type of a block's factors; None where no instruction multiplies such."""
+    """Returns the data type of a block's factors; None if no instruction multiplies it."""
     block = block_of(s, ref)
     types = {x.buffer.dtype for x in inputs_of(block)}
     if len(types) != 1 or len(block.writes) != 1:
@@ -113,7 +113,7 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, factor
 def _stage(
     s: Schedule, reader: BlockRef, loops: tuple[LoopRef, LoopRef, Sequence[LoopRef]], tile: FragmentTile
 ) -> LoopRef:
-    """Has results stored from shared memory, part of the columns by part; returns the innermost loop over blocks."""
+    """Stages results through shared memory, part by part of the columns; returns the innermost loop over blocks."""
     names = [f.var for f in s.loops(reader)]
     copy = s.cache_write(reader, "shared")
     made = list(s.loops(copy))
@@ -132,7 +132,7 @@ def _stage(
 
 
 def _lay_out_results(s: Schedule, reader: BlockRef, places: Sequence[int], sizes: tuple[int, int]) -> None:
-    """Lays a part of results out so that neither fragments nor vectors of it meet in a bank of the shared memory."""
+    """Pads a part of the results in shared memory against bank conflicts, of fragment stores and of vector loads."""
     written = block_of(s, reader).writes[0].buffer
     names = [f"x{n}" for n in range(written.rank)]
     r, c = [names[n] for n in places]
@@ -169,21 +169,21 @@ def _column_parts(tile: FragmentTile) -> list[int]:
 
 
 def _parts(rows: Sequence[LoopRef], columns: Sequence[LoopRef]) -> tuple[list[LoopRef], list[LoopRef]]:
-    """Returns the loops over threads, and those over a thread's sums: fragments, then the registers of one."""
+    """Returns the loops over threads, and over the accumulators of a thread: fragments, then registers of a fragment."""
     warp, high, group, half = rows
     wide, quad, pair = columns
     return [warp, group, quad], [high, wide, half, pair]
 
 
 def _bind(s: Schedule, loops: Sequence[LoopRef | None]) -> None:
-    """Binds the first loops to the axes of threads, but those that are not there."""
+    """Binds the first loops to the thread axes, skipping loops that do not exist."""
     for loop, axis in zip(loops, AXES, strict=False):
         if loop is not None:
             s.bind(loop, axis)
 
 
 def _lay_out(s: Schedule, ref: BlockRef, axes: TileAxes) -> None:
-    """Lays the sums out by thread and register, so that each thread's are side by side once they are its own memory."""
+    """Lays accumulators out by thread and register, so that those of a thread are contiguous once they are its private memory."""
     written = block_of(s, ref).writes[0]
     names = [f"x{n}" for n in range(len(written.ranges))]
     place = {r.begin: n for n, r in enumerate(written.ranges)}
@@ -203,7 +203,7 @@ def _lay_out(s: Schedule, ref: BlockRef, axes: TileAxes) -> None:
 def _multiply(
     s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, around: int, factors: DType
 ) -> tuple[BlockRef, BlockRef]:
-    """Schedules the products and the fetches before them; returns the products, and the block that sets sums to zero."""
+    """Schedules the products and the fetches before them; returns the products, and the block that zeroes the accumulators."""
     inner = own_loops(s, ref, around)
     own_row, own_column, depth = [inner.pop(a.var) for a in (axes.row, axes.column, axes.depth)]
     threads, own = _parts(
@@ -231,7 +231,7 @@ def _multiply(
 
 
 def _lay_out_part(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes, sizes: tuple[int, int, int]) -> None:
-    """Lays out a copy of a factor in parts of a tile, whose rows begin in different banks of the shared memory."""
+    """Lays out the shared-memory copy of a factor by parts of a tile, with rows padded against bank conflicts."""
     written = block_of(s, copy).writes[0].buffer
     place = dict(zip([a.var for a in (axes.row, axes.column, axes.depth)], sizes, strict=True))
     read = next(x for x in inputs_of(block_of(s, ref)) if x.buffer is written).indices
@@ -252,7 +252,7 @@ def _extents(tile: FragmentTile, factors: DType) -> tuple[int, int, int]:
 
 
 def _fetch(s: Schedule, copy: BlockRef, around: int, tile: FragmentTile) -> None:
-    """Shares the elements of a copy among the threads of a block, neighbours to neighbours."""
+    """Distributes the elements of a copy over the threads of a block, so that accesses coalesce."""
     loops = list(s.loops(copy))[around:]
     if not loops:
         raise ScheduleError(f"{copy.name} has no loop to share")

@@ -26,7 +26,7 @@ from weft.targets import Target
 
 
 def inline_fetches(s: Schedule, p: Planner) -> None:
-    """Inlines the blocks of *s* that only choose elements by where they are, and that one block reads at one place."""
+    """Inlines the blocks of *s* that only select elements by their index, and that a single block reads at a single place."""
     for ref in s.blocks():
         size = elements(block_of(s, ref).axes)
         if _may_be_fetched(s, ref) and p.decide(ref.name, Inline, partial(_plans, size)).inline:
@@ -38,7 +38,7 @@ def _plans(size: int, _: Target) -> Iterator[Candidate[Inline]]:
 
 
 def _may_be_fetched(s: Schedule, ref: BlockRef) -> bool:
-    """Tells whether *ref* is in no grid yet, only chooses elements, and is read at one place."""
+    """Tells whether *ref* is not bound to a grid yet, only selects elements, and is read at a single place."""
     block, path = block_of(s, ref), block_path(s.function, ref)
     if not _chooses(block) or any(f.kind != "range" for f in loops_on(path)):
         return False
@@ -49,7 +49,7 @@ def _may_be_fetched(s: Schedule, ref: BlockRef) -> bool:
 
 
 def _chooses(block: Block) -> bool:
-    """Tells whether each element of *block* is one that it reads, or a constant, by a condition that reads nothing."""
+    """Tells whether each element of *block* is an input element or a constant, selected by a condition on indices only."""
     if is_reduction(block) or not isinstance(block.body, Store):
         return False
     value = block.body.value

@@ -1,4 +1,4 @@
-"""Parts of a reduction's terms, each summed by itself: the blocks of a grid, or groups of a block's threads, share a long sum.
+"""Split reductions (split-K): blocks of a grid, or groups of a block's threads, compute partial sums of a long reduction.
 
 for i, j, r: C[i, j] += A[i, r] * B[r, j]       for p, i, j, q: T[p, i, j] += A[i, p * 64 + q] * B[p * 64 + q, j]
                                           ->    for i, j, p:    C[i, j] += T[p, i, j]

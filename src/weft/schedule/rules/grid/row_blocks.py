@@ -1,4 +1,4 @@
-"""Rows by the threads of a block: softmax, normalizations, means and products with a vector, each as one kernel.
+"""Row-wise kernels: softmax, normalizations, means and matrix-vector products, each row by the threads of a block.
 
     for i: for k: M[i] = max(M[i], X[i, k])                  for i in bound(0, n, thread="blockIdx.x"):
     for i, j:     E[i, j] = exp(X[i, j] - M[i])                  for t in threads: for r, v: x[r, v] = X[i, (r * 64 + t) * 4 + v]
@@ -41,7 +41,7 @@ from weft.support.errors import ScheduleError
 
 
 def schedule_rows(s: Schedule, p: Planner) -> None:
-    """Schedules what is left of *s* row by row, if that pays: all of it together, or each reduction with its epilogue."""
+    """Schedules the remaining blocks of *s* row by row, if that pays: all together, or each reduction with its epilogue."""
     free = [r for r in s.blocks() if is_free(s, r)]
     if any(is_reduction(block_of(s, r)) for r in free) and _schedule_group(s, free, p):
         return
@@ -52,7 +52,7 @@ def schedule_rows(s: Schedule, p: Planner) -> None:
 
 
 def is_free(s: Schedule, ref: BlockRef) -> bool:
-    """Tells whether a block has a nest of its own, unscheduled."""
+    """Tells whether a block is in a loop nest by itself, and unscheduled."""
     loops = loops_on(block_path(s.function, ref))
     return all(f.kind == "range" and len(blocks_in(f)) == 1 for f in loops)
 
@@ -97,7 +97,7 @@ def _share(s: Schedule, refs: Sequence[BlockRef], rows: RowsOf, choice: RowThrea
 
 
 def _vector_inputs(s: Schedule, parts: BlockRef, lane: LoopRef) -> list[str]:
-    """Returns the names of what a block reads from global memory in the order of the loop *lane*."""
+    """Returns the names of the global buffers that a block reads contiguously along the loop *lane*."""
     block = block_of(s, parts)
     axis = next(a.var for a, b in zip(block.axes, block.bindings, strict=True) if b is lane.var)
     return list(
@@ -137,7 +137,7 @@ class _Work:
         return copy
 
     def reduce(self, ref: BlockRef) -> None:
-        """Lets threads reduce parts of a row, and combine what they have."""
+        """Schedules a reduction: threads reduce parts of a row, then combine their partial results."""
         s, choice = self.s, self.choice
         step, thread, lane = self._split(ref)
         parts = s.cross_thread_reduce(ref, thread, self.axis)
@@ -158,7 +158,7 @@ class _Work:
         s.vectorize(loops[0])
 
     def compute(self, ref: BlockRef, kept: Sequence[Buffer]) -> None:
-        """Lets threads compute the elements of a row; each of them computes what the row has one of."""
+        """Schedules an elementwise block: threads compute the elements of a row; a value per row is computed by each of them."""
         s, written = self.s, block_of(self.s, ref).writes
         own = len(s.loops(ref)) > len(self.around)
         if not own:
@@ -184,7 +184,7 @@ class _Work:
         return step, thread, lane
 
     def _lay_out(self, ref: BlockRef) -> None:
-        """Lays the result of a block out by threads, so that each one's elements are side by side."""
+        """Lays the result of a block out by thread, so that the elements of a thread are contiguous."""
         block, c = block_of(self.s, ref), self.choice
         inside = {f.var for f in list(self.s.loops(ref))[len(self.around) :]}
         own = {a.var for a, b in zip(block.axes, block.bindings, strict=True) if inside.intersection(free_vars(b))}

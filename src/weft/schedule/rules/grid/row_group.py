@@ -1,4 +1,4 @@
-"""The facts of a group of blocks that threads compute row by row: its rows, its vectors, and what a thread may keep."""
+"""The facts of a group of blocks that is computed row by row: its rows, its vectors, and the values that a thread keeps."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RowsOf:
         return [a for a in axes if a.extent is not ONE]
 
     def is_own_element(self, block: Block, x: Load | Store) -> bool:
-        """Tells whether an access is of the element that the place in the row tells, the same for all blocks."""
+        """Tells whether an access is to the element at the current position of the row, the same for all blocks."""
         rows = [a for a in spatial_axes(block)[: self.depth] if a.extent is not ONE]
         single = {a.var for a in block.axes if a.extent is ONE}
         moving = [i for i in x.indices if not isinstance(i, Const) and i not in single]
@@ -62,7 +62,7 @@ def rows_of(s: Schedule, refs: Sequence[BlockRef]) -> RowsOf | None:
 
 
 def group_facts(s: Schedule, rows: RowsOf) -> RowGroup:
-    """Returns what the costs of a group depend on."""
+    """Returns the facts on which the costs of a group depend."""
     blocks = rows.blocks
     own = [rows.own_axes(b) for b in blocks]
     last = gcd(*[int(a[-1].extent.value) if isinstance(a[-1].extent, Const) else 1 for a in own if a])
@@ -84,7 +84,7 @@ def group_facts(s: Schedule, rows: RowsOf) -> RowGroup:
 
 
 def _known_multiple(axes: Sequence[Axis]) -> int:
-    """Returns a number of which the rows of several axes are a multiple; all of them where they are known, or of one axis.
+    """Returns a divisor of the number of rows: the number itself if it is known, or if the rows are one axis.
 
     Where one symbolic axis ends is a condition on its index. Several are one loop, in which it is beyond proof.
     """
@@ -109,7 +109,7 @@ def _vector_bits(rows: RowsOf) -> int:
 
 
 def _lie_side_by_side(rows: RowsOf) -> bool:
-    """Tells whether most of what reductions read lies side by side along the row."""
+    """Tells whether most inputs of reductions are contiguous along the row."""
     along = across = 0
     for b in filter(is_reduction, rows.blocks):
         summed = {a.var for a in reduce_axes(b)}
@@ -121,7 +121,7 @@ def _lie_side_by_side(rows: RowsOf) -> bool:
 
 
 def kept_results(s: Schedule, rows: RowsOf) -> list[Buffer]:
-    """Returns the intermediate results of which each thread reads what it has written itself."""
+    """Returns the intermediate results of which each thread reads only elements that it wrote itself."""
     return [
         w.buffer
         for b in rows.blocks[:-1]
@@ -142,7 +142,7 @@ def _reads_own(rows: RowsOf, like: Block, user: Block, buffer: Buffer) -> bool:
 
 
 def read_again(rows: RowsOf) -> dict[Buffer, list[Block]]:
-    """Returns the inputs of a group that several of its blocks read the element of their place of, and which do."""
+    """Returns the inputs that several blocks of a group read at the current position of the row, with these blocks."""
     made = {w.buffer for b in rows.blocks for w in b.writes}
     found: dict[Buffer, list[Block]] = {}
     for b in rows.blocks:

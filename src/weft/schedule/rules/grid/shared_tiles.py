@@ -1,4 +1,4 @@
-"""Contractions in tiles: a block of threads fetches parts of both factors into shared memory, each thread keeps its results.
+"""Tiled contractions: a thread block fetches parts of both factors into shared memory; each thread accumulates in registers.
 
     for i, j, r: C[i, j] += A[i, r] * B[r, j]
     for i, j:    D[i, j] = f(C[i, j])
@@ -71,7 +71,7 @@ def schedule_shared_tiles(s: Schedule, ref: BlockRef, p: Planner, threads: int) 
 
 
 def _parts(block: Block, axes: TileAxes) -> tuple[tuple[tuple[PartExtent, ...], int], ...]:
-    """Returns what a block of threads fetches of each factor: all that other reduced axes, such as those of a window, reach."""
+    """Returns the part of each factor that a thread block fetches, extended by other reduced axes, such as a window's."""
     tiled = (axes.row, axes.column, axes.depth)
     reach = {a.var: (0, size_of(a.extent) - 1) for a in reduce_axes(block) if a not in tiled}
 
@@ -95,7 +95,7 @@ def _can_tile(program: Program, ref: BlockRef, axes: TileAxes, tile: SharedTile,
 
 
 def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile, threads: int) -> None:
-    """Carries a tile out; where a kernel adds partial sums, its blocks have so many *threads*."""
+    """Applies a tile; a kernel that adds partial sums has blocks of *threads* threads."""
     if min(tile.high, tile.wide) == 1:
         raise ScheduleError("a tile has several rows, and several columns")
     if tile.parts == 1:
@@ -108,7 +108,7 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile, threads:
 
 
 def _tile_blocks(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> None:
-    """Gives each block of threads a tile of the results."""
+    """Assigns a tile of the results to each thread block."""
     reader = reader_of(s, ref)
     row, column, others = reader_loops(s, ref, reader, axes)
     is_whole = (s.extent(column) or 1) % tile.run == 0
@@ -139,7 +139,7 @@ def _tile_blocks(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -
 
 
 def _add_groups(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile, block: LoopRef, element: LoopRef) -> None:
-    """Lets groups of threads sum the steps of a *block* by themselves, and adds their sums for each *element* of the reader."""
+    """Lets groups of threads reduce different steps of a *block*, and adds their sums for each *element* of the reader."""
     sums, own = partial_sums(s, ref, axes, [None, tile.groups, tile.depth], 1)
     copy = s.cache_write(sums, "register")
     s.set_scope(copy, "shared")
@@ -164,7 +164,7 @@ def _add_groups(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile, bl
 
 
 def _sum_up(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile, around: int) -> None:
-    """Schedules the sums of a block's threads, which stay in their registers."""
+    """Schedules the accumulators of a block's threads, which stay in registers."""
     _lay_out(s, ref, axes, tile)
     start, threads = _multiply(s, ref, axes, tile, around)
     for of in (threads, list(s.loops(start))[around:]):
@@ -218,7 +218,7 @@ def _multiply(
 
 
 def _lay_out_sums(s: Schedule, copy: BlockRef, places: list[int], tile: SharedTile) -> None:
-    """Lays the sums of groups out by group and row; rows begin in different banks for threads along y."""
+    """Lays the partial sums out by group and row, with rows padded against bank conflicts of threads along y."""
     written = block_of(s, copy).writes[0]
     names = [f"x{n}" for n in range(len(written.ranges))]
     group, r, c = names[0], *[names[n] for n in places]
@@ -229,7 +229,7 @@ def _lay_out_sums(s: Schedule, copy: BlockRef, places: list[int], tile: SharedTi
 
 
 def _lay_out(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> None:
-    """Lays the sums out by thread, so that each one's are side by side once they are its own memory."""
+    """Lays the accumulators out by thread, so that those of a thread are contiguous once they are its private memory."""
     block = block_of(s, ref)
     written = block.writes[0]
     names = [f"x{n}" for n in range(len(written.ranges))]

@@ -1,4 +1,4 @@
-"""Attention in one kernel: blocks of threads go along the keys, and the scores never are in the device's memory.
+"""Fused attention (FlashAttention): a thread block streams over the keys, and the scores are never in global memory.
 
     for i, j, d: S[i, j] += Q[i, d] * K[j, d]              for blocks of rows:
     for i, j:    P[i, j] = softmax(S[i, :])[j]      ->         for blocks of keys: the part of S, and what it adds to Y
@@ -24,7 +24,7 @@ from weft.support.errors import ScheduleError
 
 
 def schedule_streamed_attention(s: Schedule, p: Planner) -> bool:
-    """Computes an attention in one kernel, if that is all of the program, and pays; tells whether it did."""
+    """Computes an attention in one kernel, if the program is nothing else and it pays; tells whether it did."""
     reductions = [ref for ref in s.blocks() if is_reduction(block_of(s, ref))]
     if len(reductions) != len(PARTS):
         return False
@@ -59,7 +59,7 @@ def _attention(s: Schedule) -> Attention | None:
 
 
 def inline_all(s: Schedule) -> None:
-    """Inlines all formulas into the reductions that need them, and into what stores their results."""
+    """Inlines all elementwise formulas into the reductions that need them, and into the epilogues."""
     outputs = set(s.function.params)
     for ref in s.blocks():
         block = block_of(s, ref)

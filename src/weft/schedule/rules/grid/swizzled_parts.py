@@ -1,4 +1,4 @@
-"""The layouts of parts of a product's factors in swizzled memory, as the instructions of groups of warps read them.
+"""The layouts of operand tiles in swizzled shared memory, as `wgmma` reads them.
 
     A[row, term]      rows of terms: as row 8 * h + g of 16 lies row 2 * g + h of the matrix, see `targets.instructions.nvidia`
     B[column, term]   rows of terms ("K-major")

@@ -33,7 +33,8 @@ from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
 _Bind: TypeAlias = Callable[[Schedule, BlockRef, list[LoopRef], list[LoopRef], int], LoopRef]
-"""Binds loops of a block, of which some are over its results, to blocks of so many threads; returns that over threads."""
+"""Binds the loops of a block, some of them over its results, to thread blocks of the given size; returns the loop over
+threads."""
 
 
 def bind_elements(s: Schedule, ref: BlockRef, threads: int, lanes: int = 1) -> LoopRef | None:
@@ -87,7 +88,7 @@ def _bind_vectors(
 
 
 def _has_vectors(s: Schedule, ref: BlockRef, loops: list[LoopRef], lanes: int) -> bool:
-    """Tells whether a block reads and writes words in the order of its innermost loop, unconditionally, and in whole vectors."""
+    """Tells whether a block accesses words contiguously along its innermost loop, unconditionally, and in whole vectors."""
     block = block_of(s, ref)
     axes = [a for a, b in zip(block.axes, block.bindings, strict=True) if b is loops[-1].var]
     extents = [s.extent(f) for f in loops]
@@ -112,7 +113,7 @@ def _narrowest(block: Block) -> int:
 def _bind_whole_loops(
     s: Schedule, ref: BlockRef, loops: list[LoopRef], spatial: list[LoopRef], threads: int
 ) -> LoopRef:
-    """Binds the last loops, whole or a part that divides the outermost of them, to so many threads at most."""
+    """Binds the innermost loops, of the outermost possibly only a factor, to at most that many threads."""
     if loops[: len(spatial)] != spatial:
         s.reorder([*spatial, *[f for f in loops if f not in spatial]])
     outer, inner, room = list(spatial), list[LoopRef](), threads

@@ -1,4 +1,4 @@
-"""A reduction by the thread that needs its result: a sum in a register, and what is computed with it right after.
+"""A reduction by one thread per result: the accumulator is in a register, and the epilogue follows at once.
 
 for i, j, r: C[i, j] += A[i, r] * B[r, j]           for b, t in grid:
 for i, j:    D[i, j] = max(C[i, j], 0.0)     ->         for r: c[0] += A[i, r] * B[r, j]
@@ -17,7 +17,7 @@ from weft.support.errors import ScheduleError
 
 
 def reduce_in_threads(s: Schedule, ref: BlockRef, threads: int) -> bool:
-    """Lets each thread reduce for one element of the block that reads *ref*, or of a copy; tells whether it could."""
+    """Lets each thread reduce for one element of the epilogue of *ref*, or of a copy; tells whether that was legal."""
     trial = Schedule(s.program)
     try:
         with proving():

@@ -1,4 +1,4 @@
-"""The axes of a contraction that tiles of grids are cut of, and the loops over them."""
+"""The axes of a contraction that are tiled on grids, and the loops over them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def tile_axes(s: Schedule, ref: BlockRef) -> TileAxes | None:
 
 
 def _is_packed(found: Contraction) -> bool:
-    """Tells whether the right factor is in groups of terms that dot products take, not just with its terms side by side."""
+    """Tells whether the right factor is packed in groups of terms for dot-product instructions."""
     return found.group is not None and size_of(found.group.extent) == group_of(found.left.buffer.dtype)
 
 

@@ -1,4 +1,4 @@
-"""The parts of factors in the memory that a block of threads shares: how they lie there, and how threads fetch them."""
+"""The parts of factors in shared memory: their layout, and the distribution of their fetches over threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from weft.schedule.schedule import Schedule
 
 
 def lay_out_part(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes, tile: SharedTile) -> bool:
-    """Lays a copy out by steps, then by rows or columns, which threads read side by side; tells whether threads write it across.
+    """Lays a copy out by steps, then by rows or columns, which threads read side by side; tells whether threads write it
+    transposed.
 
     That is so where it is fetched along the steps: rows of such a stride begin in different banks.
     """
@@ -47,7 +48,7 @@ def _counts_steps(e: Expr, depth: Var, tile: SharedTile) -> bool:
 
 
 def fetch_together(s: Schedule, copy: BlockRef, around: int, tile: SharedTile, *, across: bool) -> None:
-    """Shares the elements of a copy among the threads of a block, neighbours to neighbours, or as they are written *across*.
+    """Distributes the elements of a copy over the threads of a block, neighbours to neighbours, or transposed for *across*.
 
     Where threads do not share them evenly, each row has threads of its own: divisions would hide which are in bounds.
     """
@@ -85,7 +86,7 @@ def _near_steps_first(s: Schedule, loops: list[LoopRef], tile: SharedTile) -> li
 
 
 def _lanes(s: Schedule, copy: BlockRef, last: LoopRef, tile: SharedTile) -> int:
-    """Returns how many elements of a copy a thread fetches at once: vectors where its rows are whole ones of words.
+    """Returns the elements of a vector fetch: more than one where rows of words are whole vectors.
 
     Patches that are chosen by conditions are in no order that vectors have.
     """
@@ -105,7 +106,7 @@ def _sharing(elements: int | None, tile: SharedTile) -> tuple[int, int, int]:
 
 
 def _bind(s: Schedule, loops: Sequence[LoopRef]) -> None:
-    """Binds all but the first of the loops to the axes of threads; what one fetches is on its way at once."""
+    """Binds all but the first of the loops to thread axes; the fetches of a thread are in flight together."""
     outer, *threads = loops
     for loop, axis in zip(reversed(threads), ("threadIdx.x", "threadIdx.y", "threadIdx.z"), strict=False):
         if axis != "threadIdx.z" or s.extent(loop) != 1:
