@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -132,7 +132,7 @@ def build(
         ThreadPoolExecutor(max_workers=max(1, machine.cores)) as pool,
     ):
         clock.begin("read")
-        source, files = read_model(model, shapes)
+        source, files = read_model(model, shapes, chosen.states)
         source = check_host_operators(with_states(source, chosen), machine)
         hashes = pool.submit(hash_files, files)
         graphs = GraphStages(source, machine, chosen, cache, pool, clock)
@@ -157,7 +157,7 @@ def build(
             host = device_host(host, kernels, machine, state_tensors(fused.graph))
         if chosen.verify:
             verify_host(host)
-        package = make_package(fused, weights.result(), host, kernels, machine)
+        package = make_package(fused, weights.result(), constants, host, kernels, machine)
         notes = notes_of(hashes.result(), source.metadata, chosen, plan, used_records(requests, graph_record, records))
         package = replace(package, arena=arena_bytes(plan), denormals=chosen.denormals, notes=notes)
         clock.end()
@@ -227,16 +227,19 @@ def check_passes(options: CompileOptions, target: Target) -> None:
         check_settings(options.passes, {p.name: p.options for p in passes}, optional)
 
 
-def read_model(model: object, shapes: Shapes | None) -> tuple[Graph, tuple[Path, ...]]:
-    """Returns a model as a graph, and the files that it consists of."""
+def read_model(
+    model: object, shapes: Shapes | None, states: Iterable[tuple[str, str]] = ()
+) -> tuple[Graph, tuple[Path, ...]]:
+    """Returns a model as a graph, and the files that it consists of; *states* are patterns of inputs, with those of outputs."""
+    taken = [name for name, _ in states]
     if isinstance(model, Graph):
         return model, ()
     if isinstance(model, str | os.PathLike):
         path = Path(model)
         if is_artifact(path):
             raise ModelError(f"{path} is a compiled model already", hint=f"load it with weft.load({str(path)!r})")
-        return to_graph(path, shapes), tuple(files_of(path))
-    return to_graph(model, shapes), ()
+        return to_graph(path, shapes, taken), tuple(files_of(path))
+    return to_graph(model, shapes, taken), ()
 
 
 def optimize_graph(
