@@ -34,11 +34,16 @@ class InterpretedState:
 
 def new_states(package: Package) -> list[InterpretedState]:
     """Returns the states of a model as they are when they are new."""
-    made = []
+    made, constants = [], memoryview(in_memory(package.constants))
     for spec, tensor in zip(package.states, package.state_inputs, strict=True):
         whole = [int(n) for n in tensor.shape]
-        shape = [0 if d == spec.axis else n for d, n in enumerate(whole)]
-        made.append(InterpretedState(spec, shape, np.zeros(whole, tensor.dtype.numpy)))
+        rows = 0 if spec.initial is None else spec.initial.rows
+        shape = [rows if d == spec.axis else n for d, n in enumerate(whole)]
+        state = InterpretedState(spec, shape, np.zeros(whole, tensor.dtype.numpy))
+        if spec.initial is not None:
+            value = np.frombuffer(constants, tensor.dtype.numpy, state.value.size, spec.initial.offset)
+            state.value[...] = value.reshape(shape)
+        made.append(state)
     return made
 
 

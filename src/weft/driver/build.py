@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,7 +20,7 @@ from weft.driver.device.check_values import check_values
 from weft.driver.device.device_package import device_host
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.driver.export.artifact_notes import arena_bytes, hash_files, notes_of
-from weft.driver.host.choose_versions import choose_versions
+from weft.driver.host.choose_versions import Schedules, choose_versions
 from weft.driver.host.entry import place_constants
 from weft.driver.host.entry_declarations import host_program
 from weft.driver.host.host_operators import check_host_operators
@@ -61,6 +61,7 @@ from weft.lower import passes_for
 from weft.records import Record
 from weft.runtime.artifact import is_artifact
 from weft.runtime.package import Package
+from weft.schedule import Schedule
 from weft.support.errors import LoweringError, ModelError
 from weft.support.knobs import FUSION, MEMORY, PARALLEL, VERSIONS
 from weft.support.pass_options import check_settings
@@ -136,7 +137,7 @@ def build(
         ThreadPoolExecutor(max_workers=max(1, machine.cores)) as pool,
     ):
         clock.begin("read")
-        source, files = read_model(model, shapes)
+        source, files = read_model(model, shapes, chosen.states)
         source = check_host_operators(with_states(source, chosen), machine)
         hashes = pool.submit(hash_files, files)
         graphs = GraphStages(source, machine, chosen, cache, pool, clock)
@@ -146,7 +147,7 @@ def build(
         constants = place_constants(fused)
         weights = pack_constants(fused, constants, pool, to_file=to_file)
         in_place = values_in_place(fused, chosen)
-        requests = kernel_requests(fused, chosen, in_place, choose)
+        requests = kernel_requests(fused, chosen, in_place, choose, graphs.schedules)
         kernels = build_kernels(requests, machine, chosen, cache, pool, clock, records)
         clock.begin("link")
         plan = plan_calls(fused, {key: k.workspaces for key, k in kernels.items()}, chosen, in_place)
@@ -161,7 +162,7 @@ def build(
             host = device_host(host, kernels, machine, state_tensors(fused.graph))
         if chosen.verify:
             verify_host(host)
-        package = make_package(fused, weights.result(), host, kernels, machine)
+        package = make_package(fused, weights.result(), constants, host, kernels, machine)
         notes = notes_of(hashes.result(), source.metadata, chosen, plan, used_records(requests, graph_record, records))
         package = replace(package, arena=arena_bytes(plan), denormals=chosen.denormals, notes=notes)
         clock.end()
@@ -186,7 +187,10 @@ def build(
 
 @dataclass(frozen=True, eq=False)
 class GraphStages:
-    """The stages from an imported graph to fused groups: graph optimization and fusion."""
+    """The stages from an imported graph to fused groups: graph optimization and fusion.
+
+    `schedules` are those that were made to weigh versions, which the kernels follow.
+    """
 
     source: Graph
     target: Target
@@ -194,6 +198,7 @@ class GraphStages:
     cache: Cache | None
     pool: Executor
     clock: Clock
+    schedules: Schedules = field(default_factory=dict)
 
     def decided(
         self, choose: Choose, plan: Plan | None, records: BestRecords
@@ -217,7 +222,7 @@ class GraphStages:
         self.clock.begin("optimize")
         optimized = optimize_graph(self.source, self.target, self.options, self.cache, self.pool, planner)
         self.clock.begin("plan")
-        fused = fuse_graph(optimized, self.target, self.options, planner)
+        fused = fuse_graph(optimized, self.target, self.options, planner, self.schedules)
         planner.finish()
         return fused, planner
 
@@ -231,16 +236,19 @@ def check_passes(options: CompileOptions, target: Target) -> None:
         check_settings(options.passes, {p.name: p.options for p in passes}, optional)
 
 
-def read_model(model: object, shapes: Shapes | None) -> tuple[Graph, tuple[Path, ...]]:
-    """Returns a model as a graph, and the files that it consists of."""
+def read_model(
+    model: object, shapes: Shapes | None, states: Iterable[tuple[str, str]] = ()
+) -> tuple[Graph, tuple[Path, ...]]:
+    """Returns a model as a graph, and the files that it consists of; *states* are patterns of inputs, with those of outputs."""
+    taken = [name for name, _ in states]
     if isinstance(model, Graph):
         return model, ()
     if isinstance(model, str | os.PathLike):
         path = Path(model)
         if is_artifact(path):
             raise ModelError(f"{path} is a compiled model already", hint=f"load it with weft.load({str(path)!r})")
-        return to_graph(path, shapes), tuple(files_of(path))
-    return to_graph(model, shapes), ()
+        return to_graph(path, shapes, taken), tuple(files_of(path))
+    return to_graph(model, shapes, taken), ()
 
 
 def optimize_graph(
@@ -261,8 +269,17 @@ def optimize_graph(
     return optimize(graph, target, evaluator, options, planner=planner, verify=options.verify)
 
 
-def fuse_graph(graph: Graph, target: Target, options: CompileOptions, planner: Planner | None = None) -> FusedGraph:
-    """Returns an optimized graph cut into kernels for *target*, in the order in which they run."""
+def fuse_graph(
+    graph: Graph,
+    target: Target,
+    options: CompileOptions,
+    planner: Planner | None = None,
+    schedules: Schedules | None = None,
+) -> FusedGraph:
+    """Returns an optimized graph cut into kernels for *target*, in the order in which they run.
+
+    What is scheduled to decide is put into *schedules*.
+    """
     fused = fuse(
         graph,
         planner,
@@ -271,10 +288,10 @@ def fuse_graph(graph: Graph, target: Target, options: CompileOptions, planner: P
         whole_attention=target.has_threads,
     )
     made = put_checks_last(order_groups(place_concats(fused)) if options.shares_memory else fused)
-    whole = fuse_regions(made, lambda region: fuse_graph(region, target, options, planner))
+    whole = fuse_regions(made, lambda region: fuse_graph(region, target, options, planner, schedules))
     if planner is None or target.kind != "cpu" or not options.uses(VERSIONS):
         return whole
-    return choose_versions(whole, planner)
+    return choose_versions(whole, planner, schedules)
 
 
 def values_in_place(fused: FusedGraph, options: CompileOptions) -> dict[Value, Value]:
@@ -296,13 +313,21 @@ def plan_calls(
 
 
 def kernel_requests(
-    fused: FusedGraph, options: CompileOptions, in_place: Mapping[Value, Value], choose: Choose = cheapest
+    fused: FusedGraph,
+    options: CompileOptions,
+    in_place: Mapping[Value, Value],
+    choose: Choose = cheapest,
+    schedules: Schedules | None = None,
 ) -> dict[str, KernelRequest]:
-    """Returns the request of each kernel, by its group's key; outputs *in_place*, and states that are, may alias inputs."""
+    """Returns the request of each kernel, by its group's key; outputs *in_place*, and states that are, may alias inputs.
+
+    Of *schedules*, made before, kernels have those of loops of their name.
+    """
     aliased = {*in_place, *[fused.root(p.left) for p in states_in_place(fused)]}
     versions = {g: tuple([v.group for v in of_one]) for f in fused.all_graphs for g, of_one in f.versions.items()}
     sharing = [g for g in fused.kernel_groups if not aliased.isdisjoint(g.outputs)]
     shared = {of_one.key for g in sharing for of_one in (g, *versions.get(g, ()))}
+    made: Schedules = {} if schedules is None else schedules
     planned = {g.key for g in fused.groups} - {
         g.key for of_one in versions.values() for g in of_one
     }  # these have workspaces
@@ -317,9 +342,15 @@ def kernel_requests(
             lift=g.key in planned,
             choose=choose,
             passes=options.passes,
+            cheapest_schedule=_named(g.name, made.get(g.key)),
         )
         for g in fused.kernel_groups
     }
+
+
+def _named(name: str, schedule: Schedule | None) -> Schedule | None:
+    """Returns *schedule* if it is of a function of that name."""
+    return schedule if schedule is not None and schedule.program.functions[0].name == name else None
 
 
 def build_kernels(

@@ -46,7 +46,8 @@ class KernelRequest:
     output may be in the memory of an input that is read at the output's own index only. Without *parallel*, one thread runs it.
     With *lift*, the kernel takes its workspace from its caller, between the outputs and the sizes (`Kernel.workspaces`).
     It is scheduled by *plan* where that is given, else by the candidates that *choose* takes; *record* is the tuning record
-    that the plan is from, if it is from one. *passes* are settings of lowering passes (`Switches.passes`).
+    that the plan is from, if it is from one. *cheapest_schedule* is what the cheapest candidates give, if that is known by now.
+    *passes* are settings of lowering passes (`Switches.passes`).
     """
 
     name: str
@@ -60,6 +61,7 @@ class KernelRequest:
     choose: Choose = cheapest
     passes: tuple[str, ...] = ()
     record: Record | None = None
+    cheapest_schedule: Schedule | None = None
 
     @cached_property
     def program(self) -> Program:
@@ -98,6 +100,8 @@ class KernelRequest:
         """Returns the scheduled loops; raises `ScheduleError` where the plan is of another kernel."""
         if self.plan is not None:
             return apply_plan(self.program, self.plan)
+        if self.cheapest_schedule is not None and self.choose is cheapest:
+            return self.cheapest_schedule
         return schedule_program(self.program, target, self.choose)
 
 

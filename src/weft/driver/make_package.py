@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from weft.codegen import Code, Image, compile_program, link
 from weft.driver.device.device_package import device_package
+from weft.driver.host.host_memory import Constants
 from weft.driver.host.host_operators import needed_features
 from weft.driver.kernel import Kernel
 from weft.driver.runnable import with_image
@@ -21,9 +22,17 @@ from weft.targets import Target
 
 
 def make_package(
-    fused: FusedGraph, weights: _rt.Block | LazyConstants, host: Program, kernels: Mapping[str, Kernel], target: Target
+    fused: FusedGraph,
+    weights: _rt.Block | LazyConstants,
+    constants: Constants,
+    host: Program,
+    kernels: Mapping[str, Kernel],
+    target: Target,
 ) -> Package:
-    """Returns all that the runtime needs of a model: its *host* program, linked with its *kernels*, or bytes that launch them."""
+    """Returns all that the runtime needs of a model: its *host* program, linked with its *kernels*, or bytes that launch them.
+
+    *weights* has all constants, each where *constants* says.
+    """
     graph = fused.graph
     made = Package(
         image=b"",
@@ -32,7 +41,7 @@ def make_package(
         constants=weights,
         inputs=_specs(zip([v.name for v in graph.inputs], graph.inputs, strict=True), fused),
         outputs=_specs(zip(graph.output_names, graph.outputs, strict=True), fused),
-        states=state_specs(fused),
+        states=state_specs(fused, constants),
         target=target.name,
         machine=target.isa.machine,
         features=needed_features(graph, target),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from weft.driver.host.host_memory import Constants
 from weft.driver.options import CompileOptions
-from weft.graph import FusedGraph, Graph, declare_states, states_in_place
-from weft.runtime.package import StateSpec
+from weft.graph import FusedGraph, Graph, State, declare_states, states_in_place
+from weft.runtime.package import InitialValue, StateSpec
 
 
 def with_states(graph: Graph, options: CompileOptions) -> Graph:
@@ -20,7 +21,15 @@ def state_tensors(graph: Graph) -> frozenset[str]:
     return frozenset([f"{word}{count - 1 - k}" for word, count in ends for k in range(len(graph.states))])
 
 
-def state_specs(fused: FusedGraph) -> tuple[StateSpec, ...]:
-    """Returns the states as the runtime takes them."""
+def state_specs(fused: FusedGraph, constants: Constants) -> tuple[StateSpec, ...]:
+    """Returns the states as the runtime takes them; *constants* has the places of the values that they begin with."""
     in_place = {p.state for p in states_in_place(fused)}
-    return tuple([StateSpec(None if s.growth is None else s.growth.axis, s in in_place) for s in fused.graph.states])
+
+    def spec(s: State) -> StateSpec:
+        axis = None if s.growth is None else s.growth.axis
+        if s.initial is None:
+            return StateSpec(axis, s in in_place)
+        rows = 0 if axis is None else s.initial.extents[axis]
+        return StateSpec(axis, s in in_place, InitialValue(constants.offsets[s.initial], rows))
+
+    return tuple(map(spec, fused.graph.states))

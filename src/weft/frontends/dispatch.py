@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from weft.frontends.content import existing, head_of, name_of, unreadable
-from weft.frontends.frontend import Claims, Exporter, Frontend, Shapes
+from weft.frontends.frontend import Claims, Exporter, Frontend, HasDefaults, Shapes
 from weft.graph import Graph
 from weft.support.errors import InputError, ModelError, ToolchainError
 from weft.support.lazy_import import resolve
@@ -28,13 +28,17 @@ FRONTENDS: Final[dict[str, str]] = {
 """Packages, imported when a model is theirs; each has a module `claims` and a module `frontend` (see `frontend`)."""
 
 
-def to_graph(model: object, shapes: Shapes | None = None) -> Graph:
+def to_graph(model: object, shapes: Shapes | None = None, states: Collection[str] = ()) -> Graph:
     """Imports *model* by the frontend that reads it.
 
-    *shapes* gives sizes to symbolic dimensions, by their names or by the inputs' names. Raises `ModelError`, for a model that no
-    frontend reads too, and `ToolchainError` where a library that the frontend needs is not installed.
+    *shapes* gives sizes to symbolic dimensions, by their names or by the inputs' names, and *states* has patterns of the names of
+    inputs that are to be states: what the model has for values of these are the graph's `defaults`. Raises `ModelError`, for a
+    model that no frontend reads too, and `ToolchainError` where a library that the frontend needs is not installed.
     """
-    return frontend_of(model).to_graph(model, shapes)
+    frontend = frontend_of(model)
+    if states and isinstance(frontend, HasDefaults):
+        return frontend.with_states(model, shapes, states)
+    return frontend.to_graph(model, shapes)
 
 
 def export(

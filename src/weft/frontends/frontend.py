@@ -8,7 +8,7 @@ its format, let alone of another. `dispatch.FRONTENDS` names the folder.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -37,6 +37,14 @@ class Frontend(Protocol):
 
         Raises `ModelError` naming the model's node, and `UnsupportedOperators` listing every operator that Weft does not have.
         """
+
+
+@runtime_checkable
+class HasDefaults(Frontend, Protocol):
+    """A frontend of a format in which inputs may have values, for callers that give none: constants, but for states."""
+
+    def with_states(self, model: object, shapes: Shapes | None, states: Collection[str]) -> Graph:
+        """Does as `to_graph`; of inputs whose names match the patterns *states*, such values are the graph's `defaults`."""
 
 
 @runtime_checkable

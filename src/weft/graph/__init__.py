@@ -35,6 +35,7 @@ from weft.graph.regions.region_operators import IF, LOOP
 from weft.graph.rewriting.call_patterns import match
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.graph.states.declare_states import declare_states
+from weft.graph.states.match_states import is_matched
 from weft.graph.states.written_in_place import states_in_place
 
 __all__ = [
@@ -88,6 +89,7 @@ __all__ = [
     "match",
     "name_without_blocks",
     "open_axes",
+    "is_matched",
     "optimize",
     "order_groups",
     "place_concats",

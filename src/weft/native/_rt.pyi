@@ -176,8 +176,9 @@ class Model:
         spin: bool = True,
         devices: Sequence[Device] = (),
     ) -> None: ...
-    def set_states(self, states: Sequence[tuple[int, bool]]) -> None:
-        """Makes the last inputs and outputs states: the axis along which each grows, or -1, and whether it is in place."""
+    def set_states(self, states: Sequence[tuple[int, bool, int, int]]) -> None:
+        """Makes the last inputs and outputs states: the axis along which each grows, or -1, and whether it is in place; where in
+        the constants the value is that it begins with, or -1, and the rows of that."""
     def new_state(self, sizes: Sequence[int]) -> State:
         """Returns a state; the sizes are those of all states, one after another, with the capacities of those that grow."""
     def run_with(

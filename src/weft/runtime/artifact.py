@@ -17,7 +17,7 @@ from typing import IO, Any, Final, TypeAlias
 from weft.native import _rt
 from weft.runtime.device_image import read_device_image, write_device_image
 from weft.runtime.lazy_constants import LazyConstants, in_memory, write_mapped
-from weft.runtime.package import Package, StateSpec, TensorSpec
+from weft.runtime.package import InitialValue, Package, StateSpec, TensorSpec
 from weft.support.dim import Dim, parse_dim
 from weft.support.dtypes import SCALARS
 from weft.support.errors import ArtifactError, DeviceError, InputError
@@ -43,7 +43,10 @@ _RANGE: Final = "range/"
 _START: Final = struct.Struct("<4sIQQ")
 _STATES: Final = "states"
 """The note that tells the states."""
+_INITIAL: Final = "initial"
+"""The note that tells the values that states begin with."""
 _NEEDS_STATES: Final = "weft.state"
+_NEEDS_INITIAL: Final = "weft.initial"
 _NEEDS_DEVICE: Final = "weft.device"
 _TYPES: Final = list(SCALARS.values())
 _HINTS: Final = {
@@ -124,19 +127,41 @@ def _notes(package: Package) -> Mapping[str, str]:
         f"{'.' if s.axis is None else chr(ord('0') + s.axis)}{'=' if s.in_place else '2'}" for s in package.states
     ]
     told = {_STATES: "".join(states)} if states else {}
+    if any(s.initial for s in package.states):
+        told[_INITIAL] = "".join([_initial_digits(s.initial) for s in package.states])
     ranges = {f"{_RANGE}{name}": str(sizes) for s in package.inputs for name, sizes in s.ranges.items()}
     return {"target": package.target, "machine": package.machine, **ranges, **told, **package.notes}
 
 
+def _initial_digits(initial: InitialValue | None) -> str:
+    """Returns two numbers of 16 hexadecimal digits: one more than where in the constants the value is, or 0, and its rows."""
+    return f"{0:032x}" if initial is None else f"{initial.offset + 1:016x}{initial.rows:016x}"
+
+
 def _features(package: Package) -> tuple[str, ...]:
     """Returns what a package needs of the processor, and of Weft: one without states or devices refuses it by that name."""
-    own = {_NEEDS_STATES: bool(package.states), _NEEDS_DEVICE: package.replay is not None}
+    own = {
+        _NEEDS_STATES: bool(package.states),
+        _NEEDS_INITIAL: any(s.initial for s in package.states),
+        _NEEDS_DEVICE: package.replay is not None,
+    }
     return (*package.features, *[name for name, is_needed in own.items() if is_needed])
 
 
-def _states_of(note: str) -> tuple[StateSpec, ...]:
-    rows = zip(note[::2], note[1::2], strict=True)  # the loader has checked it
-    return tuple([StateSpec(None if axis == "." else ord(axis) - ord("0"), in_place == "=") for axis, in_place in rows])
+def _states_of(note: str, initial: str) -> tuple[StateSpec, ...]:
+    """Returns the states that two notes tell, which the loader has checked."""
+    rows = zip(note[::2], note[1::2], strict=True)
+    return tuple(
+        [
+            StateSpec(None if axis == "." else ord(axis) - ord("0"), in_place == "=", _initial_of(initial[32 * k :]))
+            for k, (axis, in_place) in enumerate(rows)
+        ]
+    )
+
+
+def _initial_of(digits: str) -> InitialValue | None:
+    offset = int(digits[:16] or "0", 16) - 1
+    return None if offset < 0 else InitialValue(offset, int(digits[16:32], 16))
 
 
 @dataclass
@@ -193,7 +218,7 @@ def read_artifact(
         ) from None
     notes = dict(found.notes)
     ranges = {key.removeprefix(_RANGE): parse_dim(notes.pop(key)) for key in found.notes if key.startswith(_RANGE)}
-    states = _states_of(notes.pop(_STATES, ""))
+    states = _states_of(notes.pop(_STATES, ""), notes.pop(_INITIAL, ""))
     is_on_device = _NEEDS_DEVICE in found.features
     return Package(
         image=b"" if is_on_device else found.image,
@@ -207,7 +232,7 @@ def read_artifact(
         readonly=None if is_on_device else found.readonly,
         target=notes.pop("target", ""),
         machine=notes.pop("machine", ""),
-        features=tuple([f for f in found.features if f not in (_NEEDS_STATES, _NEEDS_DEVICE)]),
+        features=tuple([f for f in found.features if f not in (_NEEDS_STATES, _NEEDS_INITIAL, _NEEDS_DEVICE)]),
         arena=None if found.arena_bytes < 0 else found.arena_bytes,
         denormals="flush" if found.flush else "keep",
         notes=notes,

@@ -18,7 +18,7 @@ from weft.runtime.devices import DeviceTable, open_device
 from weft.runtime.file_names import check_saved_name
 from weft.runtime.lazy_constants import in_memory
 from weft.runtime.model_state import FULL, FULL_HINT, State, new_state, state_error
-from weft.runtime.package import Denormals, Package, TensorSpec, check_denormals
+from weft.runtime.package import Denormals, Package, StateSpec, TensorSpec, check_denormals
 from weft.support.arguments import check_bool, check_threads
 from weft.support.dtypes import from_numpy
 from weft.support.errors import ArtifactError, DeviceError, InputError, RuntimeFailure, WeftError
@@ -247,8 +247,8 @@ class Model:
     def new_state(self, initial: Mapping[str, object] | None = None, **sizes: int) -> State:
         """Returns a new state for a sequence of calls; *sizes* gives the states' symbolic sizes by name.
 
-        States start as the arrays of *initial*, by name, or as zeros. Raises `InputError` if the model has no state, if a size
-        is missing, or if an array has a wrong type or shape.
+        States start as the arrays of *initial*, by name, else as the values that the model gives, else as zeros. Raises
+        `InputError` if the model has no state, if a size is missing, or if an array has a wrong type or shape.
         """
         return new_state(self._native, self.package, sizes, self._device, initial)
 
@@ -314,8 +314,14 @@ def _load(package: Package, threads: int, spinning: bool, device: DeviceTable | 
 def _with_states(native: _rt.Model, package: Package) -> _rt.Model:
     """Declares the states of a package to its native model, which is returned."""
     if package.states:
-        native.set_states([(-1 if s.axis is None else s.axis, s.in_place) for s in package.states])
+        native.set_states([_state_row(s) for s in package.states])
     return native
+
+
+def _state_row(s: StateSpec) -> tuple[int, bool, int, int]:
+    """Returns a state as the native runtime takes it."""
+    offset, rows = (-1, 0) if s.initial is None else (s.initial.offset, s.initial.rows)
+    return -1 if s.axis is None else s.axis, s.in_place, offset, rows
 
 
 def _codes(specs: Sequence[TensorSpec]) -> list[tuple[int, int]]:

@@ -32,7 +32,8 @@ SPOILT_HINT: Final = "reset() it, or go on with a copy() that was made before"
 class State(Mapping[str, Array]):
     """The values that live across the calls of a model, by the names of the inputs that they were: made by `Model.new_state`.
 
-    It begins with zeros, and where it grows without rows, but for the values given to `new_state`. `state[name]` is a copy of a
+    It begins with the values given to `new_state`, else with those that the model gives, such as a file's initializers of inputs,
+    else with zeros, and where it grows without rows. `state[name]` is a copy of a
     value as it is now, and setting it replaces that; of one that grows, all rows. A state is for one thread at a time: a second
     call raises `RuntimeFailure`, and so does a call after one that failed while it wrote a value in its place.
     """
@@ -95,7 +96,7 @@ class State(Mapping[str, Array]):
         self._initial = kept
 
     def reset(self) -> None:
-        """Makes all values zero again, takes all rows from those that grow, and gives back the values it began with."""
+        """Gives back the values that it began with."""
         with _explained(self._device):
             self.native.reset()
         self.begin_with(self._initial)

@@ -49,15 +49,25 @@ class TensorSpec:
 
 
 @dataclass(frozen=True)
+class InitialValue:
+    """The value that a state begins with: at *offset* in the constants, and of so many *rows* where the state grows, else 0."""
+
+    offset: int
+    rows: int
+
+
+@dataclass(frozen=True)
 class StateSpec:
     """A state, one of the last inputs and of the last outputs of a model.
 
     It grows along *axis*, where the input's size is its capacity; None for one whose shape stays. One that is not written
-    *in_place* has two buffers, from one of which a call reads while it writes to the other.
+    *in_place* has two buffers, from one of which a call reads while it writes to the other. It begins with *initial*, or with
+    zeros and without rows.
     """
 
     axis: int | None
     in_place: bool
+    initial: InitialValue | None = None
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,15 @@ from tests.driver.host.ways import Ways
 from tests.frontends.onnx.nodes import float_inputs, floats, int64s, model_of, node
 
 import weft
-from weft.cost import Plan, Step, Versions
+from weft.cost import Choose, Plan, Step, Versions
+from weft.driver import kernel
 from weft.driver.build import Compilation, build
 from weft.driver.host_model import replay_model
 from weft.driver.options import CompileOptions
+from weft.loop import Program, canonical_text
 from weft.runtime import Model
+from weft.schedule import Schedule, schedule_program
+from weft.targets import Target
 
 
 def product() -> ModelProto:
@@ -126,3 +130,19 @@ def test_a_sum_of_nothing_beside_versions() -> None:
     for n in (0, 1, 8, 16, 17):
         x = floats(3, n)
         np.testing.assert_allclose(np.asarray(compiled(x)), x.sum(1), rtol=1e-4, atol=1e-5)
+
+
+def test_loops_that_were_scheduled_to_be_weighed_are_not_scheduled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    scheduled: list[str] = []
+
+    def noted(program: Program, target: Target, choose: Choose) -> Schedule:
+        scheduled.append(canonical_text(program))
+        return schedule_program(program, target, choose)
+
+    monkeypatch.setattr(kernel, "schedule_program", noted)
+    made = build(softmax())
+    assert len(made.kernels) == 2  # for any size, and for few terms
+    assert len(scheduled) == 2
+    again = build(softmax(), graph_plan=made.graph_plan)  # which weighs nothing
+    assert len(scheduled) == 4
+    assert {k.flat for k in again.kernels.values()} == {k.flat for k in made.kernels.values()}

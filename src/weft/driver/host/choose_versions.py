@@ -27,15 +27,23 @@ from weft.driver.kernel import KernelRequest, naming
 from weft.graph import RELATIONS, FusedGraph, Group, SizeCase, open_axes
 from weft.ir import Var
 from weft.loop import Program
+from weft.schedule import Schedule
 from weft.targets import Target
 
+Schedules = dict[str, Schedule]
+"""Schedules by the keys of groups, as the cheapest candidates give them."""
 
-def choose_versions(fused: FusedGraph, planner: Planner) -> FusedGraph:
-    """Returns *fused* with the cases of sizes that have kernels of their own, as *planner* decides."""
+
+def choose_versions(fused: FusedGraph, planner: Planner, schedules: Schedules | None = None) -> FusedGraph:
+    """Returns *fused* with the cases of sizes that have kernels of their own, as *planner* decides.
+
+    What it schedules to weigh them is put into *schedules*, so that kernels are not scheduled again.
+    """
+    made_before: Schedules = {} if schedules is None else schedules
     chosen: dict[Group, tuple[SizeCase, ...]] = {}
     alike: dict[str, _Question] = {}
     for g in fused.groups:
-        question = alike.setdefault(g.key, _Question(g)) if g.sizes and not g.regions else None
+        question = alike.setdefault(g.key, _Question(g, made_before)) if g.sizes and not g.regions else None
         if question is not None and question.is_open:
             made = planner.decide(subject_of(g.outputs[0].name), Versions, question.candidates)
             chosen[g] = tuple([_case(g, c) for c in made.cases])
@@ -50,9 +58,10 @@ def _case(group: Group, case: Case) -> SizeCase:
 class _Question:
     """The choice of the versions of a group; groups that are alike share it."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: Group, schedules: Schedules) -> None:
         axes = open_axes(group)
         self.group = group
+        self.schedules = schedules
         self.sizes = [OpenSize(*v.size_range, v in axes.rows, v in axes.reduced) for v in group.sizes]
         self._probes: list[Probe] | None = None
 
@@ -65,34 +74,38 @@ class _Question:
         """Yields the alternatives, each with its cost on *machine*."""
         if self._probes is None:
             cases = possible_cases(self.sizes, self.group.outputs[0].dtype.bits, machine)
-            self._probes = list(_probes(self.group, cases, machine))
+            self._probes = list(_probes(self.group, cases, machine, self.schedules))
         return version_plans(self._probes)
 
 
-def _probes(group: Group, cases: Iterable[Case], machine: Target) -> Iterator[Probe]:
+def _probes(group: Group, cases: Iterable[Case], machine: Target, schedules: Schedules) -> Iterator[Probe]:
     """Yields the cycles of a call of a group in each of *cases* that it can be computed for."""
-    general = _Scheduled(group, machine)
+    general = _Scheduled(group, machine, schedules)
     for number, relation, value in cases:
         case = RELATIONS[relation](group.sizes[number], value)
         if (own := group.where(case)) is not None:
             sizes = {v: guess_of(v) for v in group.sizes} | {case.size: value}
-            cycles = _Scheduled(own, machine).cycles({v: sizes.get(v, value) for v in own.sizes})
+            cycles = _Scheduled(own, machine, schedules).cycles({v: sizes.get(v, value) for v in own.sizes})
             yield Probe((number, relation, value), general.cycles(sizes), cycles)
 
 
 class _Scheduled:
     """A group's loops, as they are scheduled by the costs of *machine*."""
 
-    def __init__(self, group: Group, machine: Target) -> None:
+    def __init__(self, group: Group, machine: Target, schedules: Schedules) -> None:
         self.group = group
         self.machine = machine
+        self.schedules = schedules
 
     @cached_property
     def program(self) -> Program:
         """The scheduled loops."""
-        request = KernelRequest(self.group.name, self.group.tensors, self.group.sizes, self.group.source)
-        with naming(request):
-            return request.schedule(self.machine).program
+        made = self.schedules.get(self.group.key)
+        if made is None:
+            request = KernelRequest(self.group.name, self.group.tensors, self.group.sizes, self.group.source)
+            with naming(request):
+                made = self.schedules[self.group.key] = request.schedule(self.machine)
+        return made.program
 
     def cycles(self, sizes: Mapping[Var, int]) -> float:
         """Returns the cycles of a call where sizes are *sizes*."""

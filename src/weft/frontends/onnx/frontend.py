@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +22,10 @@ class OnnxFrontend:
     def to_graph(self, model: Any, shapes: Shapes | None = None) -> Graph:
         """Imports the model; see `from_onnx`."""
         return from_onnx(model, shapes)
+
+    def with_states(self, model: Any, shapes: Shapes | None, states: Collection[str]) -> Graph:
+        """Imports the model with those of its inputs that have initializers, and are to be states, as inputs."""
+        return from_onnx(model, shapes, states=states)
 
 
 FRONTEND: Final[Frontend] = OnnxFrontend()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -33,7 +33,7 @@ from weft.frontends.onnx.model_node import DAMAGED, check_count, domain_of, sour
 from weft.frontends.onnx.registry import STRING_TABLE, TABLE, Entry, StringEntry
 from weft.frontends.onnx.string_pool import StringPool, is_string_tensor, string_array, text_attributes
 from weft.frontends.random_seeds import RandomSeeds
-from weft.graph import Array, Graph, Value
+from weft.graph import Array, Constant, Graph, Value, is_matched
 from weft.graph.builder import (
     Builder,
     CompileTimeConstant,
@@ -62,19 +62,21 @@ def from_onnx(
     model: str | Path | bytes | ModelProto,
     shapes: Mapping[str, Given] | None = None,
     values: Mapping[str, Array] | None = None,
+    states: Collection[str] = (),
 ) -> Graph:
     """Imports an ONNX model: a path, the bytes of a file, or a `ModelProto`.
 
     *shapes* gives sizes to symbolic dimensions by name (`{"batch": 4}`), or ranges (`{"batch": Dim(1, 64)}`), whole shapes to
     inputs (`{"x": (1, 3, 224, 224)}`, where a string keeps a dimension symbolic), to sequences the shapes of their tensors, and
     None to optional inputs that are absent; see `weft.frontends.onnx.held`. *values* fixes inputs to arrays: they are no longer
-    inputs of the graph, and may decide shapes. Dimensions without a number or a name get one from their input.
+    inputs of the graph, and may decide shapes. Inputs with an initializer are constants; those that match the patterns *states*
+    are inputs, and their initializers the graph's `defaults`. Dimensions without a number or a name get one from their input.
 
     Raises `ModelError` for a model that is damaged or uses an unsupported feature, naming the node, and `UnsupportedOperators`
     listing every operator that Weft does not have.
     """
     source = read_model(model)
-    return _Importer(source, shapes or {}).run(values or {})
+    return _Importer(source, shapes or {}).run(values or {}, states)
 
 
 class _Importer:
@@ -93,7 +95,7 @@ class _Importer:
         self.inside = ""  # the node whose function is being expanded
         self.left = MOST_NODES  # nodes that may still be imported
 
-    def run(self, values: Mapping[str, Array]) -> Graph:
+    def run(self, values: Mapping[str, Array], states: Collection[str]) -> Graph:
         """Imports the whole model."""
         if not self.proto.output:
             raise ModelError(
@@ -104,6 +106,7 @@ class _Importer:
         self.left = check_expansion(self.proto, self.opsets, self.functions)
         check_operators(self.proto, self.opsets, self.functions)
         scope = self._weights()
+        self._defaults(scope, states)
         self._inputs(scope, values)
         self._nodes(self.proto, scope)
         check_outputs(self.proto, scope)
@@ -121,6 +124,14 @@ class _Importer:
         for sparse in self.proto.sparse_initializer:
             found[sparse.values.name] = CompileTimeConstant(dense_array(sparse), sparse.values.name)
         return found
+
+    def _defaults(self, scope: Scope, states: Collection[str]) -> None:
+        """Takes from *scope* the initializers of inputs that are to be states."""
+        for name in [i.name for i in self.proto.input if i.name in scope and is_matched(states, i.name)]:
+            value = scope[name]
+            if isinstance(value, CompileTimeConstant):
+                del scope[name]
+                self.graph.defaults[name] = Constant(f"{name}_initial", value.array)
 
     def _string_weights(self, graph: GraphProto) -> Iterator[tuple[str, Held]]:
         """Yields the weights of a graph that are strings."""

@@ -1,9 +1,7 @@
 """Variables that calls read and write, as states of the graph; an operator holds one by its name.
 
 A variable is an input where it is read before anything is written to it, and what it has at the end is the output that a call
-leaves. States begin as zeros. Where the model gives variables other first values, a state more says whether a call was made:
-
-    value = where(begun, state, first value)        begun becomes true
+leaves. States begin with the first values that the model gives variables, or as zeros.
 """
 
 from __future__ import annotations
@@ -15,12 +13,11 @@ from typing import Final
 
 from weft.frontends.tensorflow_operators.call import Variable
 from weft.frontends.tflite.lite_model import LiteTensor
-from weft.graph import Graph, Value, declare_states
+from weft.graph import Constant, Graph, Value, declare_states
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
 from weft.ir import ExprLike
-from weft.support.dtypes import DType, bool_
+from weft.support.dtypes import DType
 
-BEGUN: Final = "begun"
 FIX: Final = "convert the model with fixed shapes"
 
 
@@ -39,7 +36,6 @@ class Variables:
     def __init__(self, evaluator: PartialEvaluator) -> None:
         self._main = evaluator
         self._held: dict[str, _Held] = {}
-        self._begun: Value | None = None
         self._is_beginning = False
 
     @contextmanager
@@ -78,11 +74,7 @@ class Variables:
     def declared(self, graph: Graph) -> Graph:
         """Returns *graph* with the variables that were read as its states."""
         left: dict[str, str] = {}
-        b = Builder(self._main, "variables")
-        rows = [(h.taken, h.now) for h in self._held.values() if h.taken is not None and h.now is not None]
-        if self._begun is not None:
-            rows.append((self._begun, b.scalar(True, bool_)))
-        for taken, now in rows:
+        for taken, now in [(h.taken, h.now) for h in self._held.values() if h.taken is not None and h.now is not None]:
             left[taken.name] = graph.fresh_name(f"{taken.name}_next")
             graph.output(self._main.value(now), left[taken.name])
         return declare_states(graph, left, {}) if left else graph
@@ -93,11 +85,9 @@ class Variables:
         if known is None or known.dtype is None or -1 in known.shape:
             c.fail(f"the type of the variable {name!r} is not known", FIX)
         held.taken = self._input(name or "variable", known.shape, known.dtype)
-        if held.first is None or not held.first.array.any():
-            return held.taken
-        if self._begun is None:
-            self._begun = self._input(BEGUN, (), bool_)
-        return Builder(self._main, c.source).add("where", self._begun, held.taken, held.first)
+        if held.first is not None and held.first.array.any():
+            self._main.graph.defaults[held.taken.name] = Constant(f"{held.taken.name}_initial", held.first.array)
+        return held.taken
 
     def _input(self, name: str, shape: Iterable[ExprLike], dtype: DType) -> Value:
         graph = self._main.graph

@@ -15,7 +15,7 @@ from weft.frontends.input_shapes import InputShapes
 from weft.frontends.torch.complex_numbers import Complex
 from weft.frontends.torch.decompose import decomposed
 from weft.frontends.torch.nodes import NodeImporter, Scope, check_operators
-from weft.graph import Graph, declare_states
+from weft.graph import Constant, Graph, declare_states
 from weft.graph.builder import CompileTimeConstant
 from weft.ir import ExprLike
 from weft.support.dim import Dim
@@ -30,7 +30,7 @@ def from_exported_program(program: ExportedProgram, shapes: Shapes | None = None
 
     *shapes* gives sizes to symbolic dimensions by PyTorch's names for them (`s77`, as the printed program shows them), or whole
     shapes to inputs. Programs that change tensors in place are made functional first, and operators that have no translation are
-    decomposed into others; buffers that the program changes become states, whose first values the user sets.
+    decomposed into others; buffers that the program changes become states, which begin with the program's values.
 
     Raises `ModelError` for a program that uses an unsupported feature, naming the node, and `UnsupportedOperators` listing
     every operator that Weft does not have.
@@ -78,9 +78,17 @@ class _Importer(NodeImporter):
         for n in nodes:
             if n in names:
                 scope[n] = self.input(names[n], n.meta["val"], found[names[n]])
+                self._default(specs[n.name])
             elif n in held:
                 scope[n] = self._weight(specs[n.name])
         return scope
+
+    def _default(self, spec: Any) -> None:
+        """Has a state begin with the program's value for it."""
+        if spec.target in self.changed:
+            value = self._weight(spec)
+            assert isinstance(value, CompileTimeConstant)
+            self.graph.defaults[spec.target] = Constant(f"{spec.target}_initial", value.array)
 
     def _shapes(self, names: Mapping[Node, str], shapes: Shapes | None) -> dict[str, tuple[ExprLike, ...]]:
         """Returns the shapes of inputs by their names, of which the sizes that *shapes* gives are not symbolic."""

@@ -94,7 +94,8 @@ class Graph:
     `requirements` are checked when the graph is called, before anything is computed; `guards` while it runs, as soon as their
     values are known, so the values of guards are roots, live like outputs. So are those of `late_sizes`: sizes that are known
     only when some node has run, which nodes behind it may use as any other size. `states` are those of the last inputs and
-    outputs, `metadata` the model file's own descriptions, on the graph that a frontend makes. `is_extended` is true if operators
+    outputs, `metadata` the model file's own descriptions, on the graph that a frontend makes, and `defaults` the values that the
+    model has for inputs, by their names, which `declare_states` takes: states begin with them. `is_extended` is true if operators
     or translations from outside took part: another process may then import the same model differently.
     """
 
@@ -110,6 +111,7 @@ class Graph:
         self.guards: list[Guard] = []
         self.late_sizes: list[LateSize] = []
         self.states: list[State] = []
+        self.defaults: dict[str, Constant] = {}
         self.metadata = ModelMetadata(graph_name=name)
         self.is_extended = False
         self.fold_budget = FoldBudget()  # the memory left for folding
@@ -235,9 +237,10 @@ class Graph:
         return found
 
     def constants(self) -> list[Constant]:
-        """Returns the distinct constants that nodes, outputs and guards use, in order of first use."""
+        """Returns the distinct constants that nodes, outputs, guards and states use, in order of first use."""
         used = [v for n in self.nodes for v in n.inputs if isinstance(v, Constant)]
-        return list(dict.fromkeys(used + [v for v in self.roots if isinstance(v, Constant)]))
+        used += [v for v in self.roots if isinstance(v, Constant)]
+        return list(dict.fromkeys(used + [s.initial for s in self.states if s.initial is not None]))
 
     def fresh_name(self, base: str) -> str:
         """Returns a name that begins with *base* and is returned only once."""

@@ -80,6 +80,8 @@ def _state_text(pair: Pair, names: dict[Value, str]) -> str:
     if growth is not None:
         sizes = f"from {dim_text(growth.bound - 1)} to {dim_text(growth.grown)}"
         made += f", grows along {growth.axis} {sizes} of {dim_text(pair.taken.shape[growth.axis])}"
+    if pair.state.initial is not None:
+        made += f", begins with {names[pair.state.initial]}"
     return printable_line(made)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -92,6 +93,7 @@ class _Writer:
             ],
             "outputs": [[name, numbers[v]] for name, v in zip(graph.output_names, graph.outputs, strict=True)],
             "states": [self.state(s) for s in graph.states],
+            **self.initial_values(graph, numbers),
             "extended": graph.is_extended,
         }
 
@@ -103,6 +105,11 @@ class _Writer:
     def state(self, s: State) -> list[Any]:
         g = s.growth
         return [s.name] if g is None else [s.name, g.axis, self.expr(g.length), self.expr(g.bound), self.expr(g.grown)]
+
+    def initial_values(self, graph: Graph, numbers: Mapping[Value, int]) -> dict[str, Any]:
+        """Returns the constants that states begin with; nothing for a graph without, as of ranges."""
+        found = [[k, numbers[s.initial]] for k, s in enumerate(graph.states) if s.initial is not None]
+        return {"initial": found} if found else {}
 
     def constant(self, c: Constant) -> list[Any]:
         key = None
@@ -171,6 +178,10 @@ class _Reader:
             for condition, message, given in read["requirements"]
         ]
         made.states = [self.state(*s) for s in read["states"]]
+        for k, number in read.get("initial", ()):
+            value = values[number]
+            assert isinstance(value, Constant)
+            made.states[k] = replace(made.states[k], initial=value)
         for name, number in read["outputs"]:
             made.output(values[number], name)
         made.is_extended = read["extended"]

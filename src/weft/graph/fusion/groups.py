@@ -163,8 +163,9 @@ class FusedGraph:
 
     @cached_property
     def constants(self) -> tuple[Constant, ...]:
-        """The distinct constants that groups read from memory."""
+        """The distinct constants that groups read from memory, and those that states begin with."""
         read = [f.root(v) for f in self.all_graphs for g in f.groups for v in g.inputs]
+        read += [s.initial for s in self.graph.states if s.initial is not None]
         return tuple(dict.fromkeys(v for v in read if isinstance(v, Constant)))
 
     @cached_property

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.graph_values import Value
+from weft.graph.core.graph_values import Constant, Value
 from weft.graph.core.state_pairs import Growth, State
 from weft.graph.core.type_text import type_text
 from weft.graph.rewriting.rewriter import drop_dead
@@ -44,8 +44,8 @@ class _Growing:
 def declare_states(graph: Graph, patterns: Mapping[str, str], capacity: Mapping[str, int]) -> Graph:
     """Returns *graph* with the states that *patterns* name, inputs to outputs; *capacity* has the most rows of those that grow.
 
-    Raises `ModelError` for names that there are not, pairs whose types differ other than by a concatenation, and a capacity that
-    is missing or not asked for.
+    They begin with the graph's `defaults`. Raises `ModelError` for names that there are not, pairs whose types differ other than
+    by a concatenation, a capacity that is missing or not asked for, and first values that are no values of the states.
     """
     found = match_states(graph, patterns)
     growing: dict[int, _Growing] = {}
@@ -100,6 +100,21 @@ def _check_capacities(graph: Graph, capacity: Mapping[str, int], growing: Mappin
             raise ModelError(f"capacity names {pattern}, which is no state that grows", hint=hint)
 
 
+def _check_initial(taken: Value, initial: Constant, g: _Growing | None) -> None:
+    """Refuses a first value that a state can't have."""
+    wanted = [initial.shape[d] if g is not None and d == g.axis else s for d, s in enumerate(taken.shape)]
+    if initial.dtype is not taken.dtype or list(initial.shape) != wanted:
+        raise ModelError(
+            f"the state {taken} begins with the model's value for it, which is {type_text(initial.type)}",
+            hint=f"give the sizes of that: shapes={{'{taken.name}': {initial.extents}}}",
+        )
+    if g is not None and initial.extents[g.axis] > g.capacity:
+        raise ModelError(
+            f"the state {taken.name} begins with {initial.extents[g.axis]} rows, and has room for {g.capacity}",
+            hint="give it more capacity",
+        )
+
+
 def _bound(graph: Graph, length: Var) -> Var:
     """Returns the graph's symbol for a length and one: kernels take sizes for at least one, and a state begins empty."""
     name = f"{length.name}_and_one"
@@ -148,11 +163,14 @@ class _Declaring:
 
     def state(self, n: int, m: int) -> State:
         """Returns the description of the state that is input *n*."""
-        g = self.growing.get(n)
+        g, taken = self.growing.get(n), self.old.inputs[n]
+        initial = self.old.defaults.get(taken.name)
+        if initial is not None:
+            _check_initial(taken, initial, g)
         if g is None:
-            return State(self.old.inputs[n].name)
+            return State(taken.name, None, initial)
         grown = self.sizes.expr(self.old.outputs[m].shape[g.axis])
-        return State(self.old.inputs[n].name, Growth(g.axis, g.length, self.bounds[g.length], grown))
+        return State(taken.name, Growth(g.axis, g.length, self.bounds[g.length], grown), initial)
 
     def rule(self, made: Graph, node: Node, inputs: tuple[Value | None, ...]) -> Sequence[Value] | None:
         """Replaces the concatenation of a state with new rows; other nodes read of a state what it was long."""

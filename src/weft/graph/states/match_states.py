@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from weft.graph.core.graph import Graph
 from weft.support.errors import ModelError
@@ -42,6 +42,11 @@ def match_states(graph: Graph, patterns: Mapping[str, str]) -> dict[int, int]:
 def matching(patterns: Mapping[str, int], name: str) -> tuple[str, int] | None:
     """Returns the first of *patterns* that *name* matches, and the number given with it."""
     return next(((p, n) for p, n in patterns.items() if _matched(p, name) is not None), None)
+
+
+def is_matched(patterns: Iterable[str], name: str) -> bool:
+    """Tells whether *name* matches one of *patterns*."""
+    return any(_matched(p, name) is not None for p in patterns)
 
 
 def _matched(pattern: str, name: str) -> Sequence[str] | None:

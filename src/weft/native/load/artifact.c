@@ -108,6 +108,7 @@ static int32_t check_features(const weft_model *m, weft_error *error) {
   weft_processor_read(&processor);
   for (int32_t i = 0; i < m->features; i++) {
     if (weft_same(weft_feature_at(m, i), "weft.state")) continue; /* which a Weft without states lacks */
+    if (weft_same(weft_feature_at(m, i), "weft.initial")) continue; /* likewise, of values that states begin with */
     if (m->on_device && weft_same(weft_feature_at(m, i), DEVICE)) continue;
     if (weft_same(weft_feature_at(m, i), "weft.random")) continue; /* likewise */
 #ifndef WEFT_FREESTANDING
@@ -122,8 +123,45 @@ static int32_t check_features(const weft_model *m, weft_error *error) {
   return status;
 }
 
+/* A number of 16 hexadecimal digits. */
+static int64_t number_at(const char *text) {
+  uint64_t n = 0;
+  for (int i = 0; i < 16; i++) n = n << 4 | (uint64_t)(text[i] <= '9' ? text[i] - '0' : text[i] - 'a' + 10) % 16;
+  return (int64_t)n;
+}
+
+/* Whether the value that a state begins with is in the constants, and has room in it; all its sizes are known then. */
+static int initial_fits(const weft_spec *spec, const weft_state_row *row, uint64_t constant_bytes) {
+  int64_t shape[WEFT_MAX_RANK], bytes;
+  weft_tensor value = {NULL, shape, spec->ndim, spec->dtype};
+  for (int32_t d = 0; d < spec->ndim; d++) {
+    shape[d] = d == row->axis ? row->initial_rows : spec->dims[d].size;
+    if (shape[d] < 0 || shape[d] > spec->dims[d].size) return 0;
+  }
+  bytes = weft_tensor_bytes(&value);
+  return bytes >= 0 && row->initial >= 0 && (uint64_t)row->initial <= constant_bytes &&
+         (uint64_t)bytes <= constant_bytes - (uint64_t)row->initial;
+}
+
+/* Two numbers a state: one more than where the value is in the constants that it begins with, or 0, and the rows of that. */
+static int read_initial(weft_model *m, uint64_t constant_bytes) {
+  const char *text = weft_note(m, "initial");
+  int32_t length = 0;
+  if (text == NULL) return 1;
+  while (length < 32 * m->states && text[length] != 0) length++;
+  if (length < 32 * m->states || text[length] != 0) return 0;
+  for (int32_t k = 0; k < m->states; k++, text += 32) {
+    weft_state_row *row = &m->state_rows[k];
+    if (number_at(text) == 0) continue;
+    row->initial = number_at(text) - 1;
+    row->initial_rows = number_at(text + 16);
+    if (!initial_fits(&m->specs[m->inputs - m->states + k], row, constant_bytes)) return 0;
+  }
+  return 1;
+}
+
 /* Two characters a state: '0' and the axis along which it grows, or '.'; and '=' where it is written in place, or '2'. */
-static int32_t read_states(weft_model *m, weft_error *error) {
+static int32_t read_states(weft_model *m, uint64_t constant_bytes, weft_error *error) {
   const char *text = weft_note(m, "states");
   int32_t count = 0;
   if (text == NULL) return WEFT_OK;
@@ -134,12 +172,13 @@ static int32_t read_states(weft_model *m, weft_error *error) {
   m->states = count;
   for (int32_t k = 0; k < count; k++) {
     const weft_spec *taken = &m->specs[m->inputs - count + k], *left = &m->specs[m->inputs + m->outputs - count + k];
-    weft_state_row row = {taken->ndim, taken->dtype, text[2 * k] == '.' ? -1 : text[2 * k] - '0', text[2 * k + 1] == '='};
+    weft_state_row row = {taken->ndim, taken->dtype, text[2 * k] == '.' ? -1 : text[2 * k] - '0', text[2 * k + 1] == '=',
+                          -1, 0};
     if (row.axis < -1 || row.axis >= row.ndim || left->ndim != row.ndim || left->dtype != row.dtype)
       return inconsistent(error);
     m->state_rows[k] = row;
   }
-  return WEFT_OK;
+  return read_initial(m, constant_bytes) ? WEFT_OK : inconsistent(error);
 }
 
 int32_t weft_header_read(weft_model *m, const prefix *p, const uint8_t *header, int32_t flags, weft_error *error) {
@@ -167,7 +206,7 @@ int32_t weft_header_read(weft_model *m, const prefix *p, const uint8_t *header, 
   m->specs = (weft_spec *)weft_alloc((int64_t)(tensors * sizeof(weft_spec) + p->dims * sizeof(weft_dim)));
   if (m->specs == NULL) return weft_no_memory(error);
   if (!describe(m, p) || !texts_are_inside(m, p)) return inconsistent(error);
-  status = read_states(m, error);
+  status = read_states(m, p->constant_bytes, error);
   if (status == WEFT_OK) status = check_device(m, flags, error);
   if (status != WEFT_OK) return status;
   if (m->on_device) m->readonly = 0; /* nothing of it is ever executable */

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <tuple>
 
 #include "tensors.h"
 extern "C" {
@@ -19,8 +20,9 @@ struct Borrowed {
     ~Borrowed() { weft_release(ctx); }
 };
 
-// The axis along which a state grows, or -1, and whether a call writes to what it reads.
-using StateSpec = std::pair<int32_t, bool>;
+// The axis along which a state grows, or -1, whether a call writes to what it reads, and where in the constants the value is that it
+// begins with, or -1, with the rows of that.
+using StateSpec = std::tuple<int32_t, bool, int64_t, int64_t>;
 
 class Model {
   public:
@@ -72,8 +74,9 @@ class Model {
         if (states.size() > std::min(inputs_.size(), outputs_.size())) throw nb::value_error("there are more states than tensors");
         for (size_t k = 0; k < states.size(); k++) {
             const Spec &spec = inputs_[inputs_.size() - states.size() + k];
-            rows_.push_back({spec.second, spec.first, states[k].first, states[k].second ? 1 : 0});
-            if (states[k].first >= spec.second) throw nb::value_error("a state grows along an axis that it has not");
+            const auto &[axis, in_place, initial, rows] = states[k];
+            rows_.push_back({spec.second, spec.first, axis, in_place ? 1 : 0, initial, rows});
+            if (axis >= spec.second) throw nb::value_error("a state grows along an axis that it has not");
         }
         for (size_t k = 0; k < states.size(); k++) {
             output_dims_ -= static_cast<size_t>(outputs_.back().second);

@@ -192,7 +192,7 @@ typedef struct weft_size { /* a symbolic size by its name, such as "batch" */
 int32_t weft_states(const weft_model *model);
 const weft_spec *weft_state_spec(const weft_model *model, int32_t number);
 
-/* Makes a state of zeros, and without rows where it grows; `sizes` has the symbolic sizes of the states, if there are any. Returns a
+/* Makes a state of the values that the model gives, else of zeros, and without rows where it grows; `sizes` has the symbolic sizes of the states, if there are any. Returns a
  * weft_status, WEFT_BAD_INPUT where a size is missing; on failure *state is NULL. */
 int32_t weft_state_new(weft_model *model, const weft_size *sizes, int32_t count, weft_state **state, weft_error *error);
 

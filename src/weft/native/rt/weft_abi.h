@@ -38,9 +38,11 @@ typedef struct weft_kept {
 } weft_kept;
 
 /* One of the states of a model, which are its last inputs and outputs: the input's rank and dtype, the axis along which it grows (-1:
- * none), and whether a call writes to what it reads. */
+ * none), and whether a call writes to what it reads; where in the constants the value is that it begins with (-1: with zeros, or
+ * without rows), and the rows of that. */
 typedef struct weft_state_row {
   int32_t ndim, dtype, axis, in_place;
+  int64_t initial, initial_rows;
 } weft_state_row;
 
 /* What one running call owns. Generated code reads it by offset: nothing before `model` may move. */
@@ -155,7 +157,7 @@ struct weft_model {
 weft_model *weft_model_new(weft_entry plan, weft_entry main, const void *constants, int32_t threads);
 
 /* A state of a model with so many inputs and outputs beside it, whose whole shapes, with the capacities, follow one another in
- * `sizes`. It begins with zeros, or without rows. NULL when there is no memory. */
+ * `sizes`. It begins as the rows say. NULL when there is no memory. */
 weft_state *weft_state_make(weft_model *model, int32_t inputs, int32_t outputs, const weft_state_row *rows, int32_t count,
                             const int64_t *sizes);
 

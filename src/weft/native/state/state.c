@@ -13,6 +13,7 @@ typedef struct slot {
   int64_t bytes;
   const int64_t *whole;
   int64_t *taken, *left;
+  int64_t initial, initial_rows; /* as in its row */
   int32_t ndim, dtype, axis, now;
 } slot;
 
@@ -69,13 +70,31 @@ static int32_t clear_value(const weft_state *state, uint8_t *memory, int64_t byt
   return status;
 }
 
-/* Makes it as a new one is: zero, or without rows. */
+/* Copies the rows of a value to contiguous memory of the host's, or from there. */
+static int32_t copy_rows(const weft_state *state, const slot *s, uint8_t *dense, int is_read) {
+  int32_t status = WEFT_OK;
+  int64_t blocks = 1, row = weft_dtype_bytes(s->dtype), rows = s->axis < 0 ? 1 : s->taken[s->axis];
+  int64_t room = s->axis < 0 ? 1 : s->whole[s->axis];
+  for (int32_t d = 0; d < s->ndim; d++) {
+    if (d > s->axis) row *= s->whole[d];
+    else if (d < s->axis) blocks *= s->whole[d];
+  }
+  for (int64_t b = 0; b < blocks && status == WEFT_OK; b++) {
+    weft_argument strided = at_value(state, s->memory[s->now], b * room * row), packed = at_host(dense, b * rows * row);
+    status = copy_bytes(state, is_read ? packed : strided, is_read ? strided : packed, rows * row);
+  }
+  return status;
+}
+
+/* Makes it as a new one is. */
 static int32_t empty(weft_state *state) {
   int32_t status = WEFT_OK;
   for (int32_t k = 0; k < state->count && status == WEFT_OK; k++) {
     slot *s = &state->slots[k];
-    if (s->axis >= 0) s->taken[s->axis] = 0;
-    else status = clear_value(state, s->memory[s->now], s->bytes);
+    if (s->axis >= 0) s->taken[s->axis] = s->initial_rows;
+    else if (s->initial < 0) status = clear_value(state, s->memory[s->now], s->bytes);
+    if (s->initial >= 0) /* the cast drops const: it is only read */
+      status = copy_rows(state, s, (uint8_t *)(uintptr_t)(state->model->constants + s->initial), 0);
   }
   state->spoilt = status != WEFT_OK;
   return status;
@@ -113,6 +132,8 @@ weft_state *weft_state_make(weft_model *model, int32_t inputs, int32_t outputs, 
     s->ndim = rows[k].ndim;
     s->dtype = rows[k].dtype;
     s->axis = rows[k].axis;
+    s->initial = rows[k].initial;
+    s->initial_rows = rows[k].initial_rows;
     s->bytes = weft_tensor_bytes(&whole);
     for (int32_t m = 0; m < (rows[k].in_place ? 1 : 2); m++) {
       s->memory[m] = take_memory(state, s->bytes);
@@ -213,22 +234,6 @@ int32_t weft_state_axis(const weft_state *state, int32_t number) {
   return number < 0 || number >= state->count ? -1 : state->slots[number].axis;
 }
 
-/* Copies the rows of a value to contiguous memory of the host's, or from there. */
-static int32_t copy_rows(const weft_state *state, const slot *s, uint8_t *dense, int is_read) {
-  int32_t status = WEFT_OK;
-  int64_t blocks = 1, row = weft_dtype_bytes(s->dtype), rows = s->axis < 0 ? 1 : s->taken[s->axis];
-  int64_t room = s->axis < 0 ? 1 : s->whole[s->axis];
-  for (int32_t d = 0; d < s->ndim; d++) {
-    if (d > s->axis) row *= s->whole[d];
-    else if (d < s->axis) blocks *= s->whole[d];
-  }
-  for (int64_t b = 0; b < blocks && status == WEFT_OK; b++) {
-    weft_argument strided = at_value(state, s->memory[s->now], b * room * row), packed = at_host(dense, b * rows * row);
-    status = copy_bytes(state, is_read ? packed : strided, is_read ? strided : packed, rows * row);
-  }
-  return status;
-}
-
 int32_t weft_state_read(weft_state *state, int32_t number, void *data) {
   int32_t status;
   if (number < 0 || number >= state->count) return WEFT_BAD_INPUT;
@@ -262,7 +267,7 @@ static weft_state *make_like(const weft_state *state) {
   rows = (weft_state_row *)(void *)(sizes + dims);
   for (int32_t k = 0; k < state->count; k++) {
     const slot *s = &state->slots[k];
-    weft_state_row row = {s->ndim, s->dtype, s->axis, s->memory[1] == NULL};
+    weft_state_row row = {s->ndim, s->dtype, s->axis, s->memory[1] == NULL, s->initial, s->initial_rows};
     rows[k] = row;
     for (int32_t d = 0; d < s->ndim; d++) sizes[at++] = s->whole[d];
   }
