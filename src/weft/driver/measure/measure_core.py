@@ -237,8 +237,8 @@ OVERSHOOT: Final = 0.1
 """Loads a cycle by which a measured rate may exceed a multiple of a half and still be rounded to it."""
 
 STAYS_BELOW, STAYS_ABOVE = 0.75, 0.25
-"""Loads a cycle below and above the rate measured before at which that stays: a neighbour on the core's other thread moves what is
-measured by as much within a second (1.29 to 1.73 on Zen 3)."""
+"""Loads a cycle below and above the rate measured before at which that stays: a neighbour on the core's other thread moves what
+is measured by as much within a second (1.29 to 1.73 on Zen 3)."""
 
 
 def half(value: float, before: float | None = None) -> float:

@@ -208,7 +208,8 @@ def _tile(ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: P
         shared=roles.shared,
         left_stride=0 if found is None or roles.row is None else _stride(found.left, parts[roles.row].axis.var),
         right_bytes=0 if found is None else bytes_of(found.right.buffer),
-        conversions=0 if found is None else found.conversions,
+        conversions=(0 if found is None else found.conversions) + (0 if shape is None else shape.column_operations),
+        row_conversions=0 if shape is None else shape.row_operations,
         cycles=1.0 if shape is None else shape.cycles,
         temporaries=1 if shape is None else shape.temporaries,
     )
