@@ -212,6 +212,7 @@ def _tile(ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: P
         row_conversions=0 if shape is None else shape.row_operations,
         cycles=1.0 if shape is None else shape.cycles,
         temporaries=1 if shape is None else shape.temporaries,
+        right_part=1.0 if shape is None else shape.group * shape.b.bytes / shape.sums.bytes,
     )
     return p.decide(ref.name, Tile, lambda m: tile_plans(_on_machine(problem, instruction, m), m))
 
