@@ -118,19 +118,27 @@ def test_targets_have_what_their_features_say() -> None:
     tiles = everything.having(features=("+amx-bf16", "+amx-int8", "+amx-tile"), scopes=(*CPU_SCOPES, TILE))
     assert names(tiles) == set(TILE_OPERATIONS)
     assert names(tiles.having(scopes=CPU_SCOPES)) == set()
-    assert names(cpu("avx2").having(features=("+avx2",))) == {"x86.dot_u8i8_8x4", "x86.dot_bf16_8x2"}
+    assert names(cpu("avx2").having(features=("+avx2",))) == {
+        "x86.dot_u8i8_8x4",
+        "x86.dot_i16i8_8x2",
+        "x86.dot_bf16_8x2",
+    }
     assert names(ARM) == {"arm.dot_i8i8_4x4"}
     assert names(GEMM_UNIT_TARGET) == {n for n in INTRINSICS if n.startswith("gemm_unit")}
     assert names(cpu("sse4")) == set()
 
 
+WITHOUT_VNNI_512 = ["x86.dot_i16i8_16x2", "x86.dot_u8i8_16x4_pairs"]
+WITHOUT_VNNI_256 = ["x86.dot_i16i8_8x2", "x86.dot_u8i8_8x4", "x86.dot_bf16_8x2"]
+
+
 @pytest.mark.parametrize(
     ("features", "bits", "wanted"),
     [
-        (("+avx512bw", "+avx512vl", "+avx512vnni"), 512, ["x86.dot_u8i8_16x4", "x86.dot_u8i8_16x4_pairs"]),
-        (("+avx512bw", "+avx512vl"), 512, ["x86.dot_u8i8_16x4_pairs"]),
-        (("+avx2", "+avxvnni"), 256, ["x86.dot_u8i8_8x4_vnni", "x86.dot_u8i8_8x4", "x86.dot_bf16_8x2"]),
-        (("+avx2",), 256, ["x86.dot_u8i8_8x4", "x86.dot_bf16_8x2"]),
+        (("+avx512bw", "+avx512vl", "+avx512vnni"), 512, ["x86.dot_u8i8_16x4", *WITHOUT_VNNI_512]),
+        (("+avx512bw", "+avx512vl"), 512, WITHOUT_VNNI_512),
+        (("+avx2", "+avxvnni"), 256, ["x86.dot_u8i8_8x4_vnni", *WITHOUT_VNNI_256]),
+        (("+avx2",), 256, WITHOUT_VNNI_256),
         ((), 128, []),
     ],
 )

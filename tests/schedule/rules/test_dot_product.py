@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,15 @@ from tests.schedule.compiling import HERE
 from tests.schedule.running import same_results
 from tests.support.jit import load
 
-from weft.cost import Choosing, DotInstruction, TileProblem, tile_plans
+from weft.cost import Choosing, DotInstruction, TileProblem, tile_cycles, tile_plans
 from weft.loop import Program
 from weft.lower import lower
 from weft.ops import OPERATORS
 from weft.schedule import schedule_program
 from weft.schedule.rules import apply_plan, carry_out
-from weft.support.dtypes import DType, i8, i32, u8
+from weft.support.dtypes import DType, i8, i16, i32, u8
 from weft.targets import Target, can_run, cpu
+from weft.targets.instructions import group_of
 from weft.te import compute, placeholder, to_program
 
 WITHOUT_VNNI = cpu("avx2").having(features=tuple(f for f in cpu("avx2").isa.features if f != "+avxvnni"))
@@ -25,8 +27,9 @@ VNNI = cpu("avx512").having(features=tuple(sorted({*cpu("avx512").isa.features, 
 
 
 def product(rows: int, groups: int, panels: int, block: int, columns: int, kind: DType = u8) -> Program:
-    """The product of bytes, with an epilogue that scales and adds."""
-    a, b = placeholder((rows, groups * 4), kind, "a"), placeholder((panels, groups, block, 4), i8, "b")
+    """The product of bytes, or of wide rows and bytes, with an epilogue that scales and adds."""
+    terms = group_of(kind)
+    a, b = placeholder((rows, groups * terms), kind, "a"), placeholder((panels, groups, block, terms), i8, "b")
     c = placeholder((columns,), i32, "c")
     (y,) = OPERATORS["matmul_grouped"]([a, b], {"columns": columns})
     z = compute((rows, columns), lambda i, j: y[i, j] * 3 + c[j], "z")
@@ -63,14 +66,40 @@ def test_the_schedule_computes_what_the_formula_says(
 
 @pytest.mark.parametrize("machine", [HERE, *[t for t in (WITHOUT_VNNI,) if can_run(t)]])
 @pytest.mark.parametrize(("rows", "groups", "panels", "columns"), [(1, 40, 2, 128), (37, 64, 3, 150), (64, 20, 1, 64)])
-def test_machine_code_adds_bytes_exactly(machine: Target, rows: int, groups: int, panels: int, columns: int) -> None:
-    program = product(rows, groups, panels, 64, columns)
+@pytest.mark.parametrize(("kind", "extreme"), [(u8, 255), (i16, -32768)])
+def test_machine_code_adds_bytes_exactly(
+    machine: Target, rows: int, groups: int, panels: int, columns: int, kind: DType, extreme: int
+) -> None:
+    program = product(rows, groups, panels, 64, columns, kind)
     given = arrays(program)
-    for extreme in (False, True):
-        if extreme:  # a saturating instruction would lose these
-            given[0][:], given[1][:] = 255, -128
+    for is_extreme in (False, True):
+        if is_extreme:  # a saturating instruction would lose these
+            given[0][:], given[1][:] = extreme, -128
         load(lower(schedule_program(program, machine).program, HERE, verify=True), HERE)[1](*given)
         np.testing.assert_array_equal(given[3], wanted(*given[:3]))
+
+
+def test_what_converts_rows_and_columns_favours_tiles_with_several_of_both() -> None:
+    plain = TileProblem(row=64, column=4, last=32, depth=256, element_bytes=4, right_bytes=1 << 18, cycles=8 / 3)
+    taken_apart = replace(plain, conversions=3, row_conversions=2, temporaries=6)
+    best = min(tile_plans(taken_apart, WITHOUT_VNNI), key=lambda c: c.cycles).decision
+    assert (best.rows, best.sums(8) // best.rows) == (3, 2)
+    dearer = replace(taken_apart, conversions=4), replace(taken_apart, row_conversions=3)
+    costs = [tile_cycles(p, best, WITHOUT_VNNI) for p in (taken_apart, *dearer)]
+    assert costs[0] < min(costs[1:])
+
+
+def test_narrow_columns_stay_in_the_first_level_of_cache_where_wide_ones_do_not() -> None:
+    wide = TileProblem(row=28, column=16, last=8, depth=576, element_bytes=4, right_bytes=1 << 17, outer_row=28)
+    narrow = replace(wide, cycles=4 / 3, conversions=1, right_part=0.5)
+    best = min(tile_plans(narrow, WITHOUT_VNNI), key=lambda c: c.cycles).decision
+    assert best.columns == 2
+    assert tile_cycles(narrow, best, WITHOUT_VNNI) < tile_cycles(replace(narrow, right_part=1.0), best, WITHOUT_VNNI)
+
+
+def test_wide_rows_have_an_instruction() -> None:
+    s = schedule_program(product(12, 40, 2, 16, 32, i16), WITHOUT_VNNI)
+    assert "x86.dot_i16i8_8x2" in str(s.program)
 
 
 def test_the_instruction_is_a_decision() -> None:

@@ -20,7 +20,7 @@ from weft.cost.rules.matrix_tiles import MatrixTileProblem, matrix_tile_plans
 from weft.cost.rules.shared_tile import GLOBAL_CYCLES, plain_product, shared_tile_plans
 from weft.support.dtypes import DType, bf16, f32, i8, i32
 from weft.targets import Target
-from weft.targets.instructions import GROUPS, ROW_BYTES, dot_products, group_of
+from weft.targets.instructions import GROUPS, ROW_BYTES, DotProduct, dot_products, group_of
 
 GROUPING_CYCLES: Final = 0.5
 """The time of packing a byte in groups of neighbours: half a cycle of an Intel server (docs/design/0044). On a busy core of one
@@ -137,10 +137,16 @@ def grouped_plans(
             continue
         for v, time in VECTOR_TIMES.items():
             wide = -(-columns // (v * lanes)) * v * lanes
-            each = many * wide * time * shape.cycles / (lanes * shape.group)
+            each = many * wide * time * _vector_time(shape, many, v, target) / (lanes * shape.group)
             form = GroupedOperands(str(shape.a), str(shape.b), shape.group, v * lanes)
-            found.append(Candidate(form, each + packing))
+            found.append(Candidate(form, each + packing + (0.0 if shape.a.bytes == 1 else many * WIDENED_TIME / lanes)))
     return list({c.decision: c for c in reversed(by_cost(found))}.values())[::-1]
+
+
+def _vector_time(shape: DotProduct, rows: int, vectors: int, target: Target) -> float:
+    """Returns the time of a vector of sums in a tile of *vectors* and as many of the *rows* as fit, with that of conversions."""
+    most = (target.isa.vector_registers - 1 - shape.temporaries - vectors) // vectors
+    return shape.cycles + shape.column_operations / max(1, min(rows, most)) + shape.row_operations / vectors
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,8 @@ class TileProblem:
     right factor has *right_bytes* in all, for whatever other axes it has, too, and none where nothing is multiplied; in the left
     one, rows are *left_stride* bytes apart. Where rows are *shared* by both factors, each has a right factor of its own. A step
     for a vector of sums takes as long as *cycles* multiply-adds, and all of them *temporaries* registers; each vector of the
-    right factor is made of what is loaded by *conversions*.
+    right factor is made of what is loaded by *conversions*, and each element of the left one by *row_conversions*. What is loaded
+    for it are so many parts of a vector of sums' bytes (*right_part*).
     """
 
     row: int
@@ -99,6 +100,8 @@ class TileProblem:
     cycles: float = 1.0
     temporaries: int = 1
     conversions: int = 0
+    row_conversions: int = 0
+    right_part: float = 1.0
 
     @property
     def reuses(self) -> bool:
@@ -253,10 +256,10 @@ def _tile_cost(p: TileProblem, rows: int, vectors: int, target: Target) -> float
     """Returns the cycles for a tile: bound by arithmetic, by loads, by the latency of its sums, or by the last cache."""
     sums = rows * vectors
     read = vectors * (rows if p.shared or not p.right_bytes else 1)
-    panel = read * target.isa.vector_bits // 8  # bytes of the right factor in each step
+    panel = read * p.right_part * target.isa.vector_bits / 8  # bytes of the right factor in each step
     is_far = p.reuses and panel * p.depth > target.caches.l2 * L2_SHARE
     step = Demand(
-        arithmetic=fma_cycles(sums * p.cycles + read * p.conversions, target),
+        arithmetic=fma_cycles(sums * p.cycles + read * p.conversions + rows * p.row_conversions, target),
         loads=load_cycles((rows if p.right_bytes else 0) + read, target),
         chain=target.core.fma_latency,
         l2=l2_cycles(panel, target) if panel * p.depth > target.caches.l1 else 0.0,

@@ -34,7 +34,7 @@ def _on_core(i: TensorIntrinsic, shape: DotProduct, target: Target) -> DotProduc
 
 
 def dot_products(target: Target) -> dict[str, DotProduct]:
-    """Returns the dot products that *target* has on its widest vectors, by the names of instructions, the fastest first."""
+    """Returns the dot products of *target* on its widest vectors, by the names of instructions, the fastest by the term first."""
     shapes = {i.name: _on_core(i, i.dot, target) for i in intrinsics_of(target) if i.dot is not None}
     widest = {n: s for n, s in shapes.items() if s.lanes == target.lanes(s.sums.bits)}
-    return dict(sorted(widest.items(), key=lambda x: x[1].cycles))
+    return dict(sorted(widest.items(), key=lambda x: x[1].cycles / x[1].group))

@@ -57,8 +57,9 @@ def group_of(dtype: DType) -> int:
 class DotProduct:
     """The shape of a dot product: *lanes* sums of *group* products each, of a row's elements *a* and the columns' *b*.
 
-    It takes as long as *cycles* multiply-adds of a vector, and *temporaries* registers beside the sums and the columns. The
-    cycles are estimates, which rank instructions and sizes of tiles; `dot_products` has those of a core in their place.
+    It takes as long as *cycles* multiply-adds of a vector, and *temporaries* registers beside the sums and the columns. A tile
+    converts each row by so many operations, once for all of its columns, and each vector of columns once for all rows. The cycles
+    are estimates, which rank instructions and sizes of tiles; `dot_products` has those of a core in their place.
     """
 
     a: DType
@@ -68,6 +69,8 @@ class DotProduct:
     group: int
     cycles: float = 1.0
     temporaries: int = 1
+    row_operations: int = 0
+    column_operations: int = 0
 
 
 @dataclass(frozen=True, eq=False)

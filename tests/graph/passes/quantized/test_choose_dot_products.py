@@ -16,7 +16,7 @@ from weft.graph import Graph, Value, verify_graph
 from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.quantized.choose_dot_products import choose_dot_products
-from weft.support.dtypes import DType, f32, i8, i32, u8
+from weft.support.dtypes import DType, f32, i8, i16, i32, u8
 from weft.targets import Target, cpu
 
 UNSIGNED = cpu("avx2").having(features=tuple(sorted({*cpu("avx2").isa.features, "+avxvnni"})))
@@ -24,6 +24,9 @@ UNSIGNED = cpu("avx2").having(features=tuple(sorted({*cpu("avx2").isa.features, 
 
 SIGNED = cpu("sse4").having(features=("+dotprod", "+neon"), vector_bits=128)
 """One that takes signed bytes on both sides."""
+
+WIDE = cpu("avx2")
+"""One that has products of 16 bits: bytes on the left are widened, less their zero points."""
 
 Build = Callable[[Graph], Value]
 
@@ -50,7 +53,7 @@ def matmul(a: DType, b: DType, za: int | None, zb: int | None, rows: int = 3, de
     return build
 
 
-@pytest.mark.parametrize("target", [UNSIGNED, SIGNED])
+@pytest.mark.parametrize("target", [UNSIGNED, SIGNED, WIDE])
 @pytest.mark.parametrize(("za", "zb"), [(None, None), (0, 0), (117, 0), (3, 90)])
 @pytest.mark.parametrize(("a", "b"), [(u8, i8), (i8, i8), (u8, u8), (i8, u8)])
 def test_signs_and_zero_points(a: DType, b: DType, za: int | None, zb: int | None, target: Target) -> None:
@@ -61,7 +64,27 @@ def test_signs_and_zero_points(a: DType, b: DType, za: int | None, zb: int | Non
     assert ("sum_integers" in found) == (not fits), (
         "rows are summed only for a zero point that does not fit the weights"
     )
-    assert ("bit_xor" in found) == (a is not (u8 if target is UNSIGNED else i8))
+    assert ("bit_xor" in found) == (target is not WIDE and a is not (u8 if target is UNSIGNED else i8))
+
+
+@pytest.mark.parametrize(("zero", "is_byte"), [(-128, True), (255, True), (256, False), (40000, False)])
+def test_wide_rows_hold_bytes_less_a_zero_point_that_is_one(zero: int, is_byte: bool) -> None:
+    graph = made_of(matmul(u8, i8, zero, None), WIDE)
+    (product,) = [n for n in graph.nodes if n.op == "matmul_grouped"]
+    rows = product.inputs[0]
+    assert rows is not None
+    assert rows.dtype is i16
+    assert ("sub" in ops(graph)) == (not is_byte or zero != 0)
+    assert (graph.outputs[0].producer is product) == is_byte
+
+
+def test_a_factor_is_widened_once_for_all_its_products() -> None:
+    def build(g: Graph) -> Value:
+        x = centred(g, g.input("x", (3, 8), u8), 7)
+        first, second = (g.add("matmul", [x, centred(g, whole(g, i8, 8, 6), None)]) for _ in range(2))
+        return g.add("add", [first, second])
+
+    assert len([n for n in made_of(build, WIDE).nodes if n.output.dtype is i16]) == 1
 
 
 def test_weights_less_their_zero_point_are_bytes_where_they_fit() -> None:
@@ -123,7 +146,7 @@ def conv(a: DType, za: int, channels: int = 4, made: int = 6, bias: bool = True,
     return build
 
 
-@pytest.mark.parametrize("target", [UNSIGNED, SIGNED])
+@pytest.mark.parametrize("target", [UNSIGNED, SIGNED, WIDE])
 @pytest.mark.parametrize("a", [u8, i8])
 @pytest.mark.parametrize(
     ("channels", "made", "attributes"), [(3, 16, {}), (8, 5, {"strides": (2, 2)}), (20, 33, {"dilations": (1, 2)})]
@@ -134,7 +157,7 @@ def test_convolutions(a: DType, channels: int, made: int, attributes: dict[str, 
     assert "sum_integers" not in ops(graph)
 
 
-@pytest.mark.parametrize("target", [UNSIGNED, SIGNED])
+@pytest.mark.parametrize("target", [UNSIGNED, SIGNED, WIDE])
 @pytest.mark.parametrize(("a", "b"), [(u8, u8), (i8, u8), (u8, i8)])
 @pytest.mark.parametrize("of_filters", [False, True])
 def test_weights_that_do_not_fit_are_corrected_by_sums_of_windows(

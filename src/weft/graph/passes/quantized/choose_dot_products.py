@@ -6,7 +6,8 @@
 The instructions multiply bytes of fixed signs as they lie. Bytes of the other sign have their highest bit flipped, which adds 128
 to them and to their zero point, and zero points become corrections by sums over the reduction: those of constant weights are
 computed once, and are zero where a weight less its zero point still fits a byte (Jacob et al., "Quantization and training of
-neural networks for efficient integer-arithmetic-only inference", CVPR 2018, section 2.3).
+neural networks for efficient integer-arithmetic-only inference", CVPR 2018, section 2.3). Where an instruction takes rows of 16
+bits, they hold bytes less their zero points, which need no correction.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from weft.cost import (
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
 from weft.graph.passes.quantized.fold_dequantization import MOST_EXACT, may_sum
-from weft.graph.passes.quantized.quantized_patterns import Centred, call_of, centred, known, operand_of
+from weft.graph.passes.quantized.quantized_patterns import BYTES, Centred, call_of, centred, is_byte, known, operand_of
 from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr
@@ -51,7 +52,7 @@ def choose_dot_products(graph: Graph, planner: Planner) -> Graph:
 
 @dataclass(frozen=True)
 class _Factor:
-    """Bytes of the sign that an instruction takes, and their zero point in 32 bits; None for 0."""
+    """Elements of the type that an instruction takes, and their zero point in 32 bits; None for 0."""
 
     q: Value
     zero: Value | None
@@ -65,6 +66,7 @@ class _Grouping:
         self.flipped: dict[Value, Value] = {}
         self.turned: dict[Value, Constant] = {}
         self.columns: dict[Value, Value] = {}
+        self.wide: dict[tuple[Value, DType], Value] = {}
 
     def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         """Returns what stands for a contraction of bytes; None for any other node."""
@@ -183,9 +185,14 @@ class _Grouping:
         )
         return found if found.group else None
 
-    def left(self, new: Graph, x: Centred, sign: str) -> _Factor:
-        """Returns a factor in bytes of the kind *sign*."""
-        return self._of_sign(new, x.q, x.zero, parse_dtype(sign))
+    def left(self, new: Graph, x: Centred, kind: str) -> _Factor:
+        """Returns a factor in elements of the *kind*: bytes, or wider ones less their zero point."""
+        if (dtype := parse_dtype(kind)) in BYTES:
+            return self._of_sign(new, x.q, x.zero, dtype)
+        value, zero = (x.value, None) if is_byte(x.zero) else (x.q, x.zero)
+        if (value, dtype) not in self.wide:
+            self.wide[value, dtype] = new.add("cast", [value], dtype=dtype, name=f"{x.q.name}_wide")
+        return _Factor(self.wide[value, dtype], zero)
 
     def right(self, new: Graph, x: Centred, sign: str) -> _Factor:
         """Returns a factor in bytes of the kind *sign*, without a zero point where it is constant and fits them."""

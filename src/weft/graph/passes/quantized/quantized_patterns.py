@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
+
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Deferred, Value
 from weft.graph.rewriting.call_patterns import is_known
@@ -92,6 +94,16 @@ def known(v: Value | None) -> float | None:
     if not is_known(v) or isinstance(v, Deferred) or v.size != 1:
         return None
     return float(v.array.reshape(()))
+
+
+def is_byte(zero: Value | None) -> bool:
+    """Tells whether a zero point is one of bytes, or 0."""
+    if zero is None:
+        return True
+    if is_known(zero) and not isinstance(zero, Deferred):
+        return bool((np.abs(zero.array) <= u8.int_range[1]).all())
+    q = operand_of("cast", zero)
+    return q is not None and q.dtype in BYTES
 
 
 def dequantize(new: Graph, q: Value, like: Dequantized, source: str) -> Value:

@@ -46,7 +46,7 @@ from weft.schedule.rules.cpu.parallel import parallelize
 from weft.schedule.rules.cpu.software_prefetch import fuse_panel_loops, prefetch_streams, prefetch_window_steps
 from weft.schedule.schedule import Schedule
 from weft.targets import Target
-from weft.targets.instructions import INTRINSICS, dot_products
+from weft.targets.instructions import INTRINSICS, DotProduct, dot_products
 
 
 def schedule_tiled(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
@@ -194,12 +194,11 @@ def _column_axis(parts: Sequence[Part], roles: Roles) -> Var | None:
 def _tile(ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: Planner, instruction: str) -> Tile:
     row, column, outer = (parts[n].extent if n is not None else ONE for n in (roles.row, roles.column, roles.outer_row))
     found, written = contraction_of(block), block.writes[0].buffer
-    shape = INTRINSICS[instruction].dot if instruction else None
     problem = TileProblem(
         row=size_of(row),
         column=size_of(column),
         last=parts[-1].size,
-        depth=elements(reduce_axes(block)) // (1 if shape is None else shape.group),
+        depth=elements(reduce_axes(block)),
         element_bytes=written.dtype.bytes,
         open_row=not isinstance(row, Const),
         open_column=not isinstance(column, Const),
@@ -209,10 +208,23 @@ def _tile(ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: P
         left_stride=0 if found is None or roles.row is None else _stride(found.left, parts[roles.row].axis.var),
         right_bytes=0 if found is None else bytes_of(found.right.buffer),
         conversions=0 if found is None else found.conversions,
-        cycles=1.0 if shape is None else shape.cycles,
-        temporaries=1 if shape is None else shape.temporaries,
     )
+    if instruction and (shape := INTRINSICS[instruction].dot) is not None:
+        problem = _by_instruction(problem, shape)
     return p.decide(ref.name, Tile, lambda m: tile_plans(_on_machine(problem, instruction, m), m))
+
+
+def _by_instruction(problem: TileProblem, shape: DotProduct) -> TileProblem:
+    """Returns *problem* with a dot product of *shape* for each step."""
+    return replace(
+        problem,
+        depth=problem.depth // shape.group,
+        conversions=problem.conversions + shape.column_operations,
+        row_conversions=shape.row_operations,
+        cycles=shape.cycles,
+        temporaries=shape.temporaries,
+        right_part=shape.group * shape.b.bytes / shape.sums.bytes,
+    )
 
 
 def _on_machine(problem: TileProblem, instruction: str, machine: Target) -> TileProblem:
