@@ -18,6 +18,8 @@ void raise_failed(int32_t status, const char *entry, const weft_ctx &ctx) {
 }
 
 NB_MODULE(_rt, m) {
+    nb::set_leak_warnings(false);  // PyTorch keeps what it compiled until the process ends, with the models in it
+
     m.attr("ABI") = WEFT_ABI;
     m.attr("LATE") = static_cast<int>(WEFT_LATE);
     m.attr("FORMAT") = WEFT_FORMAT;
