@@ -2,10 +2,11 @@
 
     python -m tests.frontends.torch.architectures                     all, through torch.export and torch.compile
     python -m tests.frontends.torch.architectures bert gpt2 --how compile
-    python -m tests.frontends.torch.architectures gpt2 llama --how generate
+    python -m tests.frontends.torch.architectures gpt2 llama t5 --how generate
 
-`generate` writes a continuation with a cache of keys and values, by the decoder compiled by `torch.compile`: its tokens must be
-those of PyTorch. The package is not installed with Weft: `pip install transformers`.
+`generate` writes a continuation with a cache of keys and values, by the decoder compiled by `torch.compile`, and by the encoder
+if there is one: its tokens must be those of PyTorch. No token may come twice, as small models otherwise repeat one. The package
+is not installed with Weft: `pip install transformers`.
 """
 
 from __future__ import annotations
@@ -57,7 +58,15 @@ def sound() -> dict[str, Any]:
     return {"input_values": image()["pixel_values"].reshape(2, -1)[:, :2000]}
 
 
-T5: Final = {"vocab_size": 99, "d_model": 32, "d_kv": 8, "d_ff": 37, "num_layers": 2, "num_heads": 4}
+T5: Final = {
+    "vocab_size": 99,
+    "d_model": 32,
+    "d_kv": 8,
+    "d_ff": 37,
+    "num_layers": 2,
+    "num_heads": 4,
+    "decoder_start_token_id": 0,
+}
 CLIP: Final = {**FEED, "eos_token_id": 98, "bos_token_id": 97}
 WHISPER: Final = {
     "vocab_size": 99,
@@ -171,11 +180,12 @@ class Outputs(torch.nn.Module):  # type: ignore[misc]
         return tuple([v for v in made.to_tuple() if isinstance(v, torch.Tensor)])
 
 
-def made(name: str) -> tuple[torch.nn.Module, dict[str, Any]]:
-    """Returns a model with random weights, whose statistics are of a batch, and its inputs."""
+def made(name: str, head: str | None = None) -> tuple[torch.nn.Module, dict[str, Any]]:
+    """Returns a model, or that of another class, with random weights, whose statistics are of a batch, and its inputs."""
     import transformers
 
     model_class, config_class, options, inputs = ARCHITECTURES[name]
+    model_class = head or model_class
     torch.manual_seed(0)
     model = getattr(transformers, model_class)(getattr(transformers, config_class)(**options))
     for module in model.modules():
@@ -221,15 +231,19 @@ def through_compile(name: str) -> str:
 
 def through_generate(name: str) -> str:
     """Compares the tokens of a continuation."""
-    model, inputs = made(name)
+    model, inputs = made(name, WRITERS[name])
     torch._dynamo.reset()
-    given = {"input_ids": inputs["input_ids"][:1], "attention_mask": torch.ones_like(inputs["input_ids"][:1])}
+    given = {k: v[:1] for k, v in inputs.items() if not k.startswith("decoder")}
+    if "input_ids" in given:
+        given["attention_mask"] = torch.ones_like(given["input_ids"])
     how = {"max_new_tokens": 12, "do_sample": False, "use_cache": True, "pad_token_id": 0, "eos_token_id": None}
+    how["no_repeat_ngram_size"] = 1
     with torch.no_grad():
         wanted = model.generate(**given, **how)
-        model.forward = torch.compile(
-            model.forward, backend="weft", dynamic=True, options={"fallback": False, "threads": 1}
-        )
+        for part in (model, model.get_encoder()) if model.config.is_encoder_decoder else (model,):
+            part.forward = torch.compile(
+                part.forward, backend="weft", dynamic=True, options={"fallback": False, "threads": 1}
+            )
         found = model.generate(**given, **how)
     return "agrees" if torch.equal(found, wanted) else f"other tokens: {found.tolist()}, not {wanted.tolist()}"
 
@@ -239,7 +253,12 @@ def _judged(worst: float) -> str:
 
 
 HOW: Final = {"export": through_export, "compile": through_compile, "generate": through_generate}
-DECODERS: Final = ("gpt2", "llama", "mistral", "qwen2", "gemma", "mixtral")
+WRITERS: Final = {
+    **dict.fromkeys(("gpt2", "llama", "mistral", "qwen2", "gemma", "mixtral")),
+    "t5": "T5ForConditionalGeneration",
+    "whisper": "WhisperForConditionalGeneration",
+}
+"""The architectures that write texts, and by what class where the one above does not."""
 
 
 def main() -> None:
@@ -252,7 +271,7 @@ def main() -> None:
     failed = 0
     for name in given.names or ARCHITECTURES:
         for how in given.how or ("export", "compile"):
-            if how == "generate" and name not in DECODERS:
+            if how == "generate" and name not in WRITERS:
                 continue
             start = time.process_time()
             try:

@@ -141,14 +141,27 @@ def _captured(name: str, module: OfTensors, wanted: list[np.ndarray[Any, Any]]) 
     except TooSlow:
         return Verdict("slow", f"more than {SECONDS} s")
     except Exception as error:
-        kind = "refused" if isinstance(error.__cause__ or error, weft.WeftError) else "not exported"
-        return Verdict(kind, f"{type(error).__name__}: {error}"[:400])
+        raised = getattr(error, "inner_exception", error)  # of one that the backend raised
+        refused = isinstance(raised, weft.WeftError)
+        kind = "refused" if refused else "crashed" if _is_captured(module) else "not exported"
+        return Verdict(kind, f"{type(raised).__name__}: {raised}"[:400])
     differs = difference(of_factors(name, made), of_factors(name, wanted))
     if not differs:
         return Verdict("pass")
     draws = _draws(module) or "empty" in name
     alike = [(a.dtype, a.shape) for a in made] == [(b.dtype, b.shape) for b in wanted]
     return Verdict("drawn") if draws and alike else Verdict("wrong", differs)
+
+
+def _is_captured(module: OfTensors) -> bool:
+    """Tells whether `torch.compile` can run a call without Weft, by the same steps up to the backend."""
+    torch._dynamo.reset()
+    try:
+        with torch.no_grad():
+            torch.compile(module, backend="aot_eager")(*[t.detach().clone() for t in module.tensors])
+    except Exception:
+        return False
+    return True
 
 
 def _draws(module: OfTensors) -> bool:

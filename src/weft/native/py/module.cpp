@@ -18,6 +18,7 @@ void raise_failed(int32_t status, const char *entry, const weft_ctx &ctx) {
 }
 
 NB_MODULE(_rt, m) {
+    nb::set_leak_warnings(false);  // PyTorch keeps what it compiled until the process ends, with the models in it
     m.attr("ABI") = WEFT_ABI;
     m.attr("LATE") = static_cast<int>(WEFT_LATE);
     m.attr("FORMAT") = WEFT_FORMAT;
@@ -33,9 +34,8 @@ NB_MODULE(_rt, m) {
     for (int code = 0; code <= WEFT_UINT2; code++) codes[weft_dtype_name(code)] = code;
     m.attr("DTYPES") = codes;
 
-    failed_type = PyErr_NewExceptionWithDoc(
-        "weft.native._rt.Failed", "Generated code returned a status: (status, entry, failed_assert, detail).", nullptr,
-        nullptr);
+    failed_type = PyErr_NewExceptionWithDoc("weft.native._rt.Failed",
+        "Generated code returned a status: (status, entry, failed_assert, detail).", nullptr, nullptr);
     if (failed_type == nullptr) throw nb::python_error();
     m.attr("Failed") = nb::handle(failed_type);
 

@@ -1,0 +1,17 @@
+"""Texts that models of the package transformers write by `torch.compile`, with caches of keys and values."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from tests.frontends.torch.architectures import WRITERS, through_generate  # noqa: E402
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", WRITERS)
+def test_tokens_are_those_of_pytorch(name: str) -> None:
+    assert through_generate(name) == "agrees"
