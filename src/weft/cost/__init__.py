@@ -57,7 +57,7 @@ from weft.cost.plans.answering import Address, Answering, addressed
 from weft.cost.plans.costs import ESTIMATED, CostSource
 from weft.cost.plans.plan import PROGRAM, Candidate, D, Decision, Plan, Step, parse_plan, subject_of
 from weft.cost.plans.planner import (
-    Accept, Candidates, Choose, Choosing, Following, Planner, Question, SolveJointly, by_cost, cheapest,
+    Accept, Candidates, Choose, Choosing, Following, Planner, Question, SolveJointly, Takes, by_cost, cheapest,
 )
 from weft.cost.rules.prefetch import (
     FusePanels, ImageProblem, Prefetch, PrefetchSteps, StreamProblem, fuse_panel_plans, prefetch_plans,
@@ -120,10 +120,10 @@ __all__ = [
     "RightOperand", "RoundedFactors", "RowBlock", "RowGroup", "RowThreads", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE",
     "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHORT_TRANSFORM", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED",
     "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "SharePatches", "SharedTile", "SketchProblem", "SkipPadding",
-    "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "ThreadBlock", "Tile", "TileProblem",
-    "TiledProduct", "Tiling", "TransposedPhases", "UNROLLED_FETCHES", "UNROLLED_VECTORS", "VECTOR_WORDS", "Versions",
-    "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowTile", "Winograd", "WriteOut", "accumulator_plans",
-    "addressed", "attention_tile_plans", "blocked_cycles", "border_plans", "by_cost", "byte_fragment_plans",
+    "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "Takes", "ThreadBlock", "Tile",
+    "TileProblem", "TiledProduct", "Tiling", "TransposedPhases", "UNROLLED_FETCHES", "UNROLLED_VECTORS", "VECTOR_WORDS",
+    "Versions", "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowTile", "Winograd", "WriteOut",
+    "accumulator_plans", "addressed", "attention_tile_plans", "blocked_cycles", "border_plans", "by_cost", "byte_fragment_plans",
     "bytes_of", "bytes_touched",
     "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at", "depth_plans", "depthwise_cycles",
     "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements", "enough_tasks",

@@ -15,10 +15,11 @@ from time import perf_counter
 from typing import Final
 
 from weft.codegen import Module, Source, backend_of
-from weft.cost import Choose, Plan, cheapest
+from weft.cost import Choose, Plan, Takes, cheapest
 from weft.driver.cache.cache_key import compiler_facts
 from weft.driver.cache.code_cache import Cache
 from weft.driver.cache.lock import Claim
+from weft.driver.lowering_trial import LoweringTrial
 from weft.driver.progress import Span
 from weft.ir import Var
 from weft.loop import Buffer, Function, MayAlias, Program, canonical_text, parse_program, with_note
@@ -96,13 +97,13 @@ class KernelRequest:
         plan = "" if self.plan is None else str(self.plan)
         return digest(self.workload, plan, self.passes, *compiler_facts(target))
 
-    def schedule(self, target: Target) -> Schedule:
-        """Returns the scheduled loops; raises `ScheduleError` where the plan is of another kernel."""
+    def schedule(self, target: Target, takes: Takes | None = None) -> Schedule:
+        """Returns the scheduled loops, of which *takes* holds; raises `ScheduleError` where the plan is of another kernel."""
         if self.plan is not None:
             return apply_plan(self.program, self.plan)
-        if self.cheapest_schedule is not None and self.choose is cheapest:
+        if self.cheapest_schedule is not None and self.choose is cheapest and takes is None:
             return self.cheapest_schedule
-        return schedule_program(self.program, target, self.choose)
+        return schedule_program(self.program, target, self.choose, takes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,12 +238,24 @@ def _done(kernel: Kernel) -> Future[Kernel]:
 def lower_kernel(
     request: KernelRequest, target: Target, *, verify: bool = False, formed: Span | None = None
 ) -> LoweredKernel:
-    """Schedules and lowers a kernel, and writes its source; *formed* tells when its loops were made, if that was before."""
+    """Schedules and lowers a kernel, and writes its source; *formed* tells when its loops were made, if that was before.
+
+    Costs know what a tile takes roughly. Where lowering refuses the cheapest, it is asked about each of the next ones.
+    """
     start = perf_counter()
-    schedule = request.schedule(target)
     formed = formed if formed is not None else Span("formulas to loops", "kernel", start, start)
-    spans = (formed, Span("schedule", "kernel", start, perf_counter()))
-    return lower_scheduled(request, schedule, target, spans, verify=verify)
+
+    def lowered(takes: Takes | None = None) -> LoweredKernel:
+        schedule = request.schedule(target, takes)
+        spans = (formed, Span("schedule", "kernel", start, perf_counter()))
+        return lower_scheduled(request, schedule, target, spans, verify=verify)
+
+    try:
+        return lowered()
+    except LoweringError:
+        if request.plan is not None or not target.has_threads:
+            raise
+        return lowered(LoweringTrial(lambda program: lower_scheduled(request, Schedule(program), target)))
 
 
 def lower_scheduled(

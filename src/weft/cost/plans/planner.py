@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from weft.cost.plans.costs import ESTIMATED, CostSource
 from weft.cost.plans.plan import PROGRAM, Candidate, D, Decision, Plan, Step
+from weft.loop import Program
 from weft.support.errors import ScheduleError
 from weft.targets import Target
 
@@ -25,6 +26,9 @@ Choose: TypeAlias = Callable[[Sequence[Candidate[Any]]], Candidate[Any]]
 
 Accept: TypeAlias = Callable[[D], bool]
 """Tells whether a decision may stand: a test that takes too long for all candidates, and some candidate passes."""
+
+Takes: TypeAlias = Callable[[Callable[[], Program]], bool]
+"""Tells whether code can be made of a program, of which only a part is scheduled yet; it is made for whoever looks at it."""
 
 SolveJointly: TypeAlias = "Callable[[Target, Choose, CostSource], Sequence[Question]]"
 """Puts questions whose costs depend on one another: after each answer, the candidates left are those that fit the answers."""
@@ -93,6 +97,11 @@ class Planner(ABC):
         """The choices as they were put, where candidates were asked for."""
         return ()
 
+    def takes(self, make: Callable[[], Program]) -> bool:
+        """Tells whether code can be made of what a decision would make of a program, as far as that is looked at."""
+        make()
+        return True
+
     def finish(self) -> None:  # noqa: B027  (only a plan that is followed has an end)
         """Raises `ScheduleError` if there are decisions that nobody asked for."""
 
@@ -121,12 +130,18 @@ class Question:
 
 
 class Choosing(Planner):
-    """Chooses by the *costs* on *machine*, by default the estimates; `questions` records the choices."""
+    """Chooses by the *costs* on *machine*, by default the estimates; `questions` records the choices.
 
-    def __init__(self, machine: Target, choose: Choose = cheapest, costs: CostSource = ESTIMATED) -> None:
+    With *takes*, no decisions are made whose programs it refuses. It is slow, so that it is given once a plan was refused.
+    """
+
+    def __init__(
+        self, machine: Target, choose: Choose = cheapest, costs: CostSource = ESTIMATED, takes: Takes | None = None
+    ) -> None:
         self.machine = machine
         self.choose = choose
         self.costs = costs
+        self._takes = takes
         self._questions: list[Question] = []
 
     @property
@@ -153,6 +168,10 @@ class Choosing(Planner):
         questions = solve(self.machine, self.choose, self.costs)
         assert [q.subject for q in questions] == list(subjects)
         return [self._noted(q, kind) for q in questions]
+
+    def takes(self, make: Callable[[], Program]) -> bool:
+        """Tells whether code can be made of a program, if that is to be found out."""
+        return super().takes(make) if self._takes is None else self._takes(make)
 
     def _noted(self, question: Question, kind: type[D]) -> D:
         self._questions.append(question)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 
 from weft.cost.plans.plan import Candidate, Decision
@@ -121,9 +121,7 @@ class AttentionTile(Decision):
 
     def shared_words(self, depth: int, columns: int) -> int:
         """Returns the words of shared memory that a block takes."""
-        copies = max(1, self.copies)
-        factors = (self.height + copies * self.width) * row_stride(depth)
-        factors += copies * self.width * self.x * self.columns_of(columns)
+        factors = (self.height + self.width) * row_stride(depth) + self.width * self.x * self.columns_of(columns)
         return factors + self.height * (self.weight_stride + self.x)
 
     def fragment_bytes(self, sizes: AttentionSizes) -> int:
@@ -174,7 +172,10 @@ def row_stride(length: int) -> int:
 
 
 def attention_tile_plans(sizes: AttentionSizes, target: Target) -> Iterator[Candidate[AttentionTile]]:
-    """Yields the unfused alternative, and all tiles that fit a thread block, with the cycles until the last thread is done."""
+    """Yields the unfused alternative, and the tiles that fit a thread block, with the cycles until the last thread is done.
+
+    Only tiles of warpgroups use dynamic shared memory: a written-out plan may give it to others, but none of these has been timed.
+    """
     yield Candidate(WHOLE_SOFTMAX, _cycles_apart(sizes, target))
     grid = target.grid or Grid()
     exponential = EXPONENTIAL_CYCLES["exp2_flushed" not in target.isa.native]
@@ -184,8 +185,9 @@ def attention_tile_plans(sizes: AttentionSizes, target: Target) -> Iterator[Cand
             for keys in KEYS:
                 tile = AttentionTile(y, x, rows, keys)
                 own = rows * (keys + tile.columns_of(sizes.columns) + 3)
-                if own <= MOST_REGISTERS and y * x <= grid.block:
-                    yield from _with_copies(tile, sizes, exponential, grid, (room, most))
+                size = tile.shared_words(sizes.depth, sizes.columns) * WORD_BYTES
+                if own <= MOST_REGISTERS and y * x <= grid.block and size <= room:
+                    yield from _thread_tile(tile, sizes, exponential, size, grid)
     known = {i.name for i in intrinsics_of(target)} if sizes.narrow else set()
     if not known.isdisjoint(FRAGMENT_INSTRUCTIONS.values()):
         yield from [t for t in _fragment_tiles(sizes, exponential, grid) if t.decision.fragment_bytes(sizes) <= room]
@@ -198,19 +200,13 @@ def _bytes_of(target: Target, name: str) -> int:
     return 0 if scope is None or scope.bytes is None else scope.bytes
 
 
-def _with_copies(
-    tile: AttentionTile, sizes: AttentionSizes, exponential: float, grid: Grid, room: tuple[int, int]
+def _thread_tile(
+    tile: AttentionTile, sizes: AttentionSizes, exponential: float, size: int, grid: Grid
 ) -> Iterator[Candidate[AttentionTile]]:
-    """Yields a tile in static shared memory if it fits, else in dynamic shared memory."""
-    declared, asked = room
-    for copies in (0, 1, 2):
-        made = replace(tile, copies=copies)
-        size = made.shared_words(sizes.depth, sizes.columns) * WORD_BYTES
-        if size > (asked if copies else declared) or (copies == 1 and size <= declared):
-            continue
-        work = _work(made, sizes, exponential, size, grid)
-        if blocks_at_once(work, grid):
-            yield Candidate(made, grid_cycles(-(-sizes.rows // made.height) * sizes.batch, work, grid))
+    """Yields a tile whose threads multiply for themselves, if a multiprocessor has room for a block of it."""
+    work = _work(tile, sizes, exponential, size, grid)
+    if blocks_at_once(work, grid):
+        yield Candidate(tile, grid_cycles(-(-sizes.rows // tile.height) * sizes.batch, work, grid))
 
 
 def _fragment_tiles(sizes: AttentionSizes, exponential: float, grid: Grid) -> Iterator[Candidate[AttentionTile]]:
@@ -255,7 +251,7 @@ def _in_steps(t: AttentionTile, a: AttentionSizes, own: float, busy: float, size
 def _block_work(t: AttentionTile, a: AttentionSizes, own: float, busy: float, size: int, grid: Grid) -> BlockWork:
     steps, warps = -(-a.keys // t.width), -(-t.threads // grid.warp)
     alone = max(1.0, warps * grid.warp / grid.lanes) * own + busy * warps + STEP_CYCLES
-    is_ahead = t.copies > 1 and t.warps > 0  # others scale what they fetch, which no copy does by itself
+    is_ahead = t.copies > 1
     element = NARROW_BYTES if t.warps else WORD_BYTES
     return BlockWork(
         threads=t.threads,

@@ -14,6 +14,7 @@ from weft.cost import (
     Plan,
     Planner,
     Rule,
+    Takes,
     cheapest,
     depth_plans,
     elements,
@@ -42,9 +43,14 @@ from weft.schedule.schedule import Schedule
 from weft.targets import Target
 
 
-def schedule_program(program: Program, machine: Target, choose: Choose = cheapest) -> Schedule:
-    """Returns *program*, as made from its formulas, scheduled for *machine* by the candidates that *choose* selects."""
-    return carry_out(program, Choosing(machine, choose))
+def schedule_program(
+    program: Program, machine: Target, choose: Choose = cheapest, takes: Takes | None = None
+) -> Schedule:
+    """Returns *program*, as made from its formulas, scheduled for *machine* by the candidates that *choose* selects.
+
+    With *takes*, tiles for a grid of threads are left out where it refuses what they make.
+    """
+    return carry_out(program, Choosing(machine, choose, takes=takes))
 
 
 def apply_plan(program: Program, plan: Plan) -> Schedule:

@@ -76,6 +76,19 @@ def test_fragments_where_a_machine_has_them_and_is_full() -> None:
     assert not any(c.decision.warps for c in attention_tile_plans(odd, CUDA))
 
 
+def test_memory_that_a_launch_asks_for_is_for_groups_of_warps() -> None:
+    """Others have it by a plan that is written out: no candidate is refused by the rule, nor any such plan."""
+    for narrow in (False, True):
+        found = [c.decision for c in attention_tile_plans(AttentionSizes(12, 2048, 2048, 64, 64, narrow=narrow), CUDA)]
+        assert {t.warps > 0 for t in found if t.copies} == ({True} if narrow else set())
+    a = Shape(rows=20, keys=40)
+    program = attention(a)
+    first = next(iter(plans(program, CUDA)))
+    tile = tile_of(first)
+    asked = parse_plan(str(first).replace(str(tile), str(AttentionTile(4, 8, 2, 2, copies=1))))
+    check_attention(a, apply_plan(program, asked).program, CUDA)
+
+
 def test_large_heads_are_not_joined() -> None:
     """No block of threads has room for a few of their keys."""
     assert join_attention_plans(AttentionSizes(8, 512, 512, 64, 64), OPENCL)[0].decision.join

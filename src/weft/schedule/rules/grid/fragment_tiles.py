@@ -19,13 +19,12 @@ from collections.abc import Sequence
 
 from weft.cost import FragmentProduct, FragmentTile, Planner, elements, fragment_tile_plans, size_of
 from weft.ir import Const, Var
-from weft.loop import Program
 from weft.schedule.cursors.state import BlockRef, LoopRef
-from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import block_of, inputs_of, reduce_axes, spatial_axes
 from weft.schedule.rules.grid.swizzled_parts import lay_out_swizzled
 from weft.schedule.rules.grid.thread_reduction import epilogue_of, reader_of
 from weft.schedule.rules.grid.tile_axes import TileAxes, own_loops, reader_loops, tile_axes
+from weft.schedule.rules.grid.trying import can_take
 from weft.schedule.schedule import Schedule
 from weft.support.dtypes import DType, bf16
 from weft.support.errors import ScheduleError
@@ -45,8 +44,8 @@ def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner) -> bool:
         return False
     program, block = s.program, block_of(s, ref)
 
-    def is_legal(tile: FragmentTile) -> bool:
-        return tile.warps == 0 or _can_tile(program, ref, axes, tile, factors)
+    def is_legal(tile: FragmentTile) -> bool:  # the block may compute something else, or its reader go along other axes
+        return tile.warps == 0 or can_take(program, lambda trial: _tile(trial, ref, axes, tile, factors), p)
 
     rows, columns, depth = [size_of(n) for n in sizes]
     batch, terms = elements(spatial_axes(block)) // (rows * columns), elements(reduce_axes(block))
@@ -71,16 +70,6 @@ def _factors(s: Schedule, ref: BlockRef) -> DType | None:
 def _result_bytes(s: Schedule, ref: BlockRef) -> int:
     """Returns the bytes of a result as it is stored: by the epilogue, if there is one."""
     return block_of(s, epilogue_of(s, ref) or ref).writes[0].buffer.dtype.bytes
-
-
-def _can_tile(program: Program, ref: BlockRef, axes: TileAxes, tile: FragmentTile, factors: DType) -> bool:
-    """Tells whether a tile is legal: the block may compute something else, or its reader go along other axes."""
-    try:
-        with proving():
-            _tile(Schedule(program), ref, axes, tile, factors)
-    except ScheduleError:
-        return False
-    return True
 
 
 def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, factors: DType) -> None:

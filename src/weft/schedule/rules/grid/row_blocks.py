@@ -27,7 +27,6 @@ from weft.ir import free_vars
 from weft.loop import Buffer
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import block_path, blocks_in, loops_on
-from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import (
     block_of,
     inputs_of,
@@ -36,6 +35,7 @@ from weft.schedule.rules.block_facts import (
 )
 from weft.schedule.rules.grid.row_group import RowsOf, group_facts, kept_results, read_again, rows_of
 from weft.schedule.rules.grid.thread_reduction import epilogue_of
+from weft.schedule.rules.grid.trying import can_take
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
@@ -63,23 +63,15 @@ def _schedule_group(s: Schedule, refs: Sequence[BlockRef], p: Planner) -> bool:
         return False
     group, program = group_facts(s, rows), s.program
 
-    def is_legal(choice: RowThreads) -> bool:
-        return choice.threads == 0 or _can_share(s, refs, rows, choice)
+    def is_legal(
+        choice: RowThreads,
+    ) -> bool:  # results of parts may not combine in any order, or a block have to stay apart
+        return choice.threads == 0 or can_take(program, lambda trial: _share(trial, refs, rows, choice), p)
 
     choice = p.decide(refs[-1].name, RowThreads, lambda m: row_thread_plans(group, m), is_legal)
     if choice.threads:
         _share(s, refs, rows, choice)
     return s.program is not program
-
-
-def _can_share(s: Schedule, refs: Sequence[BlockRef], rows: RowsOf, choice: RowThreads) -> bool:
-    """Tells whether a choice is legal: partial results may not be combined in any order, or a block may have to stay apart."""
-    try:
-        with proving():
-            _share(Schedule(s.program), refs, rows, choice)
-    except ScheduleError:
-        return False
-    return True
 
 
 def _share(s: Schedule, refs: Sequence[BlockRef], rows: RowsOf, choice: RowThreads) -> None:

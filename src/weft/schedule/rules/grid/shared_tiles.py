@@ -33,9 +33,8 @@ from weft.cost import (
     size_of,
 )
 from weft.ir import Expr, RangesOrZero, Var
-from weft.loop import Block, Program
+from weft.loop import Block
 from weft.schedule.cursors.state import BlockRef, LoopRef
-from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import (
     block_of,
     inputs_of,
@@ -46,6 +45,7 @@ from weft.schedule.rules.grid.partial_sums import partial_sums
 from weft.schedule.rules.grid.thread_reduction import reader_of, reduce_in_threads
 from weft.schedule.rules.grid.tile_axes import TileAxes, own_loops, reader_loops, tile_axes
 from weft.schedule.rules.grid.tile_parts import fetch_together, lay_out_part
+from weft.schedule.rules.grid.trying import can_take
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
@@ -57,8 +57,10 @@ def schedule_shared_tiles(s: Schedule, ref: BlockRef, p: Planner, threads: int) 
         return False
     program, block = s.program, block_of(s, ref)
 
-    def is_legal(tile: SharedTile) -> bool:
-        return tile == NO_TILE or _can_tile(program, ref, axes, tile, threads)
+    def is_legal(
+        tile: SharedTile,
+    ) -> bool:  # its reader may go along other axes, or bounds be beyond what can be proved
+        return tile == NO_TILE or can_take(program, lambda trial: _tile(trial, ref, axes, tile, threads), p)
 
     rows, columns = size_of(axes.row.extent), size_of(axes.column.extent)
     batch, terms = elements(spatial_axes(block)) // max(1, rows * columns), elements(reduce_axes(block))
@@ -82,16 +84,6 @@ def _parts(block: Block, axes: TileAxes) -> tuple[tuple[tuple[PartExtent, ...], 
         return PartExtent(1 + high - low, row, column, step)
 
     return tuple([(tuple([extent(i) for i in x.indices]), x.buffer.dtype.bytes) for x in inputs_of(block)])
-
-
-def _can_tile(program: Program, ref: BlockRef, axes: TileAxes, tile: SharedTile, threads: int) -> bool:
-    """Tells whether a tile is legal: its reader may go along other axes, or bounds may be beyond what can be proved."""
-    try:
-        with proving():
-            _tile(Schedule(program), ref, axes, tile, threads)
-    except ScheduleError:
-        return False
-    return True
 
 
 def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile, threads: int) -> None:

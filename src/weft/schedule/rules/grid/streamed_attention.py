@@ -14,11 +14,13 @@ from math import prod
 
 from weft.cost import WHOLE_SOFTMAX, AttentionSizes, AttentionTile, Planner, attention_tile_plans, size_of
 from weft.ir import Const
+from weft.schedule.cursors.state import BlockRef
 from weft.schedule.legality.attention_form import PARTS, Attention, attention_of
 from weft.schedule.legality.trust import proving
 from weft.schedule.rewriting.attention_fragments import narrow_attention
 from weft.schedule.rewriting.attention_groups import has_groups
 from weft.schedule.rules.block_facts import block_of, is_reduction
+from weft.schedule.rules.grid.trying import can_take
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
@@ -33,18 +35,24 @@ def schedule_streamed_attention(s: Schedule, p: Planner) -> bool:
         return False
     row, key, depth, column = (size_of(found.extents[v]) for v in (found.row, found.key, found.depth, found.column))
     batch = prod([size_of(found.extents[v]) for v in found.batch])
-    narrow = narrow_attention(found)
+    narrow, program = narrow_attention(found), s.program
 
     def is_legal(tile: AttentionTile) -> bool:
-        return not tile.copies or (narrow is not None and has_groups(narrow, tile))
+        if tile.warps and tile.copies and not (narrow is not None and has_groups(narrow, tile)):
+            return False
+        return tile == WHOLE_SOFTMAX or can_take(program, lambda trial: _stream(trial, reductions[0], tile), p)
 
     sizes = AttentionSizes(batch, row, key, depth, column, narrow=narrow is not None)
     tile = p.decide(reductions[0].name, AttentionTile, lambda m: attention_tile_plans(sizes, m), is_legal)
     if tile == WHOLE_SOFTMAX:
         return False
-    inline_all(s)
-    s.stream_attention(reductions[0], tile.y, tile.x, tile.rows, tile.keys, tile.warps, tile.copies)
+    _stream(s, reductions[0], tile)
     return True
+
+
+def _stream(s: Schedule, scores: BlockRef, tile: AttentionTile) -> None:
+    inline_all(s)
+    s.stream_attention(scores, tile.y, tile.x, tile.rows, tile.keys, tile.warps, tile.copies)
 
 
 def _attention(s: Schedule) -> Attention | None:
