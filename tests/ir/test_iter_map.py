@@ -62,6 +62,19 @@ BIJECTIVE: dict[str, Case] = {
     "three digits": ([A // 12, A // 4 % 3, A % 4], {A: 24}, [2, 3, 4], TRUE),
     "split and fused otherwise": ([A // 4, A % 4 * 3 + B], {A: 8, B: 3}, [2, 12], TRUE),
     "transposed fusion": ([(A * 4 + B) // 6, (A * 4 + B) % 6], {A: 3, B: 4}, [2, 6], TRUE),
+    "digits above a digit of a sum": (
+        [A // 3, (A % 3 * 4 + B) // 6, (A % 3 * 4 + B) % 6],
+        {A: 15, B: 4},
+        [5, 2, 6],
+        TRUE,
+    ),
+    "digits above a digit of a bounded sum": (
+        [A // 3, (A % 3 * 4 + B) // 5, (A % 3 * 4 + B) % 5],
+        {A: 15, B: 4},
+        [5, 2, 5],
+        A % 3 * 4 + B < 10,
+    ),
+    "a remainder of a larger sum": ([A // 3, (A % 3 * 4 + B) // 6, (A * 4 + B) % 6], {A: 15, B: 4}, [5, 2, 6], TRUE),
     "with a unit loop": ([A + C], {A: 4, C: 1}, [4], TRUE),
     "reversed": ([3 - A], {A: 4}, [4], TRUE),
     "split that does not divide": ([A * 4 + B], {A: CEIL, B: 4}, [N], A * 4 + B < N),
@@ -100,6 +113,10 @@ def test_bijective(name: str) -> None:
 NOT_BIJECTIVE: dict[str, tuple[Case, bool]] = {
     "a loop unused": (([A], {A: 3, B: 4}, [3], TRUE), True),
     "a loop used twice": (([A, A], {A: 3}, [3, 3], TRUE), False),
+    "a remainder of another sum": (
+        ([A // 3, (A % 3 * 4 + B) // 6, (A * 4 + B) % 5], {A: 15, B: 4}, [5, 2, 5], TRUE),
+        False,
+    ),
     "overlapping": (([A * 2 + B], {A: 4, B: 3}, [9], TRUE), False),
     "shifted": (([A + 1], {A: 3}, [3], TRUE), False),
     "too short": (([A], {A: 3}, [4], TRUE), False),
