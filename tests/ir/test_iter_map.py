@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from random import Random
 from typing import TypeAlias
 
 import pytest
@@ -113,6 +114,10 @@ def test_bijective(name: str) -> None:
 NOT_BIJECTIVE: dict[str, tuple[Case, bool]] = {
     "a loop unused": (([A], {A: 3, B: 4}, [3], TRUE), True),
     "a loop used twice": (([A, A], {A: 3}, [3, 3], TRUE), False),
+    "a digit of a digit that does not go on in another": (
+        ([A // 3, (A % 3 * 2 + B) // 3, (A % 4 * 2 + B) % 3], {A: 6, B: 2}, [2, 2, 3], TRUE),
+        False,
+    ),
     "a remainder of another sum": (
         ([A // 3, (A % 3 * 4 + B) // 6, (A * 4 + B) % 5], {A: 15, B: 4}, [5, 2, 5], TRUE),
         False,
@@ -136,6 +141,27 @@ def test_not_bijective(name: str) -> None:
     assert found is not None
     assert not found.bijective
     assert found.surjective is onto
+
+
+def test_verdicts_on_sums_that_share_a_loop_hold_by_enumeration() -> None:
+    """`a // p` beside digits of `a % p * b + b'` and of another such sum, which may be as large, larger, or bounded."""
+    random, proved = Random(3), 0
+    for _ in range(200):
+        n, m = random.choice([4, 6, 8, 12, 15]), random.choice([2, 3, 4, 6])
+        part, other = random.choice([2, 3, 4, 5, 6]), random.choice([2, 3, 4, 6, 15])
+        by = random.choice([2, 3, 4, 5, 6, 8])
+        low = A % part * m + B
+        bindings = [A // part, low // by, (A % other * m + B) % by]
+        loops: dict[Var, ExprLike] = {A: n, B: m}
+        extents = [-(-n // part), -(-part * m // by), by]
+        predicate = random.choice([TRUE, low < by * 2])
+        found = analyse(bindings, loops, extents, predicate)
+        if found is not None:
+            verdicts = (found.bijective, found.surjective, found.injective)
+            truth = brute_force(bindings, loops, extents, predicate, {})
+            assert all(t for v, t in zip(verdicts, truth, strict=True) if v), (bindings, loops, predicate)
+            proved += found.injective
+    assert proved > 20
 
 
 @pytest.mark.parametrize("binding", [A * B, A * A, A // (B + 1), A * N - A * M])

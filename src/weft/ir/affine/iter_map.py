@@ -191,9 +191,15 @@ class _Uses:
         return len(small.terms) == len(large.terms) and all(
             s is t
             and replace(d, extent=e.extent) == e
-            and (d.extent is e.extent or reader.is_multiple(times(reader.poly(s), reader.poly(d.extent)), by))
+            and (d.extent is e.extent or self._drops_multiples(reader.poly(s), d, e, by))
             for (s, d), (t, e) in zip(small.terms, large.terms, strict=True)
         )
+
+    def _drops_multiples(self, scale: Poly, small: Split, large: Split, by: Poly) -> bool:
+        """Answers whether *scale* times *large*, from where *small* begins, is that times *small* but for multiples of *by*."""
+        reader, extent = self.reader, self.reader.poly(small.extent)
+        goes_on = reader.is_leading(large) or reader.is_multiple(reader.poly(large.extent), extent)
+        return goes_on and reader.is_multiple(times(scale, extent), by)
 
     def _is_above(self, x: Split, y: Split) -> bool:
         """Answers whether *x* begins where *y*, of the same source and from its first digit on, ends, or higher."""
