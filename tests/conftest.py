@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from tests.runtime.devices.fake_driver import FakeDriver, forget_driver, use_fake_driver, use_host_compiler
 from tests.support.processors import FIXED, empty_tables, keep_pretended, pretend_measured
 from tests.support.sampling import mark_the_rest
@@ -22,6 +23,9 @@ UNLISTED = "WEFT_TEST_UNLISTED_PROCESSOR"
 
 LEVEL = "WEFT_TEST_LEVEL"
 """Set to avx2 or sse4, this variable has all tests, and the processes they start, take the processor for one of that level."""
+
+settings.register_profile("any machine", deadline=None)  # none of its examples fails for taking long
+settings.load_profile("any machine")
 
 COLLECTED = pytest.StashKey[list[pytest.Item]]()
 """All tests of the collected modules, those that are then left out included."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from random import Random
 from typing import TypeAlias
 
 import pytest
@@ -62,6 +63,19 @@ BIJECTIVE: dict[str, Case] = {
     "three digits": ([A // 12, A // 4 % 3, A % 4], {A: 24}, [2, 3, 4], TRUE),
     "split and fused otherwise": ([A // 4, A % 4 * 3 + B], {A: 8, B: 3}, [2, 12], TRUE),
     "transposed fusion": ([(A * 4 + B) // 6, (A * 4 + B) % 6], {A: 3, B: 4}, [2, 6], TRUE),
+    "digits above a digit of a sum": (
+        [A // 3, (A % 3 * 4 + B) // 6, (A % 3 * 4 + B) % 6],
+        {A: 15, B: 4},
+        [5, 2, 6],
+        TRUE,
+    ),
+    "digits above a digit of a bounded sum": (
+        [A // 3, (A % 3 * 4 + B) // 5, (A % 3 * 4 + B) % 5],
+        {A: 15, B: 4},
+        [5, 2, 5],
+        A % 3 * 4 + B < 10,
+    ),
+    "a remainder of a larger sum": ([A // 3, (A % 3 * 4 + B) // 6, (A * 4 + B) % 6], {A: 15, B: 4}, [5, 2, 6], TRUE),
     "with a unit loop": ([A + C], {A: 4, C: 1}, [4], TRUE),
     "reversed": ([3 - A], {A: 4}, [4], TRUE),
     "split that does not divide": ([A * 4 + B], {A: CEIL, B: 4}, [N], A * 4 + B < N),
@@ -100,6 +114,14 @@ def test_bijective(name: str) -> None:
 NOT_BIJECTIVE: dict[str, tuple[Case, bool]] = {
     "a loop unused": (([A], {A: 3, B: 4}, [3], TRUE), True),
     "a loop used twice": (([A, A], {A: 3}, [3, 3], TRUE), False),
+    "a digit of a digit that does not go on in another": (
+        ([A // 3, (A % 3 * 2 + B) // 3, (A % 4 * 2 + B) % 3], {A: 6, B: 2}, [2, 2, 3], TRUE),
+        False,
+    ),
+    "a remainder of another sum": (
+        ([A // 3, (A % 3 * 4 + B) // 6, (A * 4 + B) % 5], {A: 15, B: 4}, [5, 2, 5], TRUE),
+        False,
+    ),
     "overlapping": (([A * 2 + B], {A: 4, B: 3}, [9], TRUE), False),
     "shifted": (([A + 1], {A: 3}, [3], TRUE), False),
     "too short": (([A], {A: 3}, [4], TRUE), False),
@@ -119,6 +141,27 @@ def test_not_bijective(name: str) -> None:
     assert found is not None
     assert not found.bijective
     assert found.surjective is onto
+
+
+def test_verdicts_on_sums_that_share_a_loop_hold_by_enumeration() -> None:
+    """`a // p` beside digits of `a % p * b + b'` and of another such sum, which may be as large, larger, or bounded."""
+    random, proved = Random(3), 0
+    for _ in range(200):
+        n, m = random.choice([4, 6, 8, 12, 15]), random.choice([2, 3, 4, 6])
+        part, other = random.choice([2, 3, 4, 5, 6]), random.choice([2, 3, 4, 6, 15])
+        by = random.choice([2, 3, 4, 5, 6, 8])
+        low = A % part * m + B
+        bindings = [A // part, low // by, (A % other * m + B) % by]
+        loops: dict[Var, ExprLike] = {A: n, B: m}
+        extents = [-(-n // part), -(-part * m // by), by]
+        predicate = random.choice([TRUE, low < by * 2])
+        found = analyse(bindings, loops, extents, predicate)
+        if found is not None:
+            verdicts = (found.bijective, found.surjective, found.injective)
+            truth = brute_force(bindings, loops, extents, predicate, {})
+            assert all(t for v, t in zip(verdicts, truth, strict=True) if v), (bindings, loops, predicate)
+            proved += found.injective
+    assert proved > 20
 
 
 @pytest.mark.parametrize("binding", [A * B, A * A, A // (B + 1), A * N - A * M])

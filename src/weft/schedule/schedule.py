@@ -10,7 +10,8 @@ print(s.program, s.trace)
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from weft.ir import Const, Expr, Names, Var
@@ -102,6 +103,18 @@ class Schedule(PrimitiveMethods):
         self._forward.update(change.forward)
         self._add(name, *recorded, result)
         return result
+
+    @contextmanager
+    def taking_back(self) -> Iterator[None]:
+        """Takes back the steps of the `with` block if one of them is refused; the error goes on."""
+        before, steps = self.program, len(self.trace.steps)
+        forward, known = dict(self._forward), set(self._known)
+        try:
+            yield
+        except ScheduleError:
+            self.program, self._forward, self._known = before, forward, known
+            del self.trace.steps[steps:]
+            raise
 
     def _add(self, method: str, arguments: Sequence[Any], keywords: Mapping[str, Any], result: Any) -> None:
         self.trace.add(method, arguments, keywords, result)

@@ -174,7 +174,7 @@ def row_stride(length: int) -> int:
 def attention_tile_plans(sizes: AttentionSizes, target: Target) -> Iterator[Candidate[AttentionTile]]:
     """Yields the unfused alternative, and the tiles that fit a thread block, with the cycles until the last thread is done.
 
-    Only tiles of warpgroups use dynamic shared memory: a written-out plan may give it to others, but none of these has been timed.
+    Only tiles of warpgroups use dynamic shared memory. A written-out plan may give it to others, none of which has been timed.
     """
     yield Candidate(WHOLE_SOFTMAX, _cycles_apart(sizes, target))
     grid = target.grid or Grid()

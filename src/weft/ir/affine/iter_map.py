@@ -145,7 +145,7 @@ class _Uses:
     def __init__(self, reader: Reader, digits: list[Split]) -> None:
         self.reader = reader
         self.by_source: dict[Source, list[Split]] = {v: [] for v in reader.loops}
-        pending = list(digits)
+        pending = [self._of_smaller_sum(d, digits) for d in digits]
         for fused in reader.bounded:
             self._open(fused, pending)
         while pending:
@@ -158,16 +158,52 @@ class _Uses:
                 self._lift(source)
 
     def _lift(self, fused: Fused) -> None:
-        """Reads digits of the leading term of a sum, `i0 // 4` beside `i0*16 + i1`, as the sum's: `(i0*16 + i1) // 64`."""
+        """Reads digits of the leading term of a sum, `i0 // 4` beside `i0*16 + i1`, as the sum's: `(i0*16 + i1) // 64`.
+
+        Digits above that term, `i0 // 4` beside `i0 % 4 * 16 + i1`, are none of the sum.
+        """
         reader = self.reader
         scale, top = next(t for t in fused.terms if all(_is_below(u[0], t[0], reader) for u in fused.terms))
         if isinstance(top.source, Fused) or top.reversed or top.lower is not ONE:
             return
-        others = [x for x in self.by_source[top.source] if x is not top]
-        self.by_source[top.source] = [x for x in self.by_source[top.source] if x is top]
-        for x in others:
+        within = [x for x in self.by_source[top.source] if x is not top and not self._is_above(x, top)]
+        self.by_source[top.source] = [x for x in self.by_source[top.source] if not any(x is y for y in within)]
+        for x in within:
             lower = poly_to_expr(times(reader.poly(x.lower), reader.poly(scale)), INDEX)
             self.by_source[fused].append(replace(x, source=fused, lower=lower))
+
+    def _of_smaller_sum(self, x: Split, digits: Sequence[Split]) -> Split:
+        """Reads `(i*4 + j) % 6` beside `(i % 3*4 + j) // 6` as a digit of that sum: what `% 3` drops is a multiple of 12."""
+        if x.lower is ONE and not x.reversed and isinstance(x.source, Fused):
+            for d in digits:
+                if (
+                    isinstance(d.source, Fused)
+                    and d.source != x.source
+                    and self._is_congruent(d.source, x.source, x.extent)
+                ):
+                    return replace(x, source=d.source)
+        return x
+
+    def _is_congruent(self, small: Fused, large: Fused, modulus: Expr) -> bool:
+        """Answers whether *small* has fewer digits than *large*, if at all, and differs by multiples of *modulus* only."""
+        reader = self.reader
+        by = reader.poly(modulus)
+        return len(small.terms) == len(large.terms) and all(
+            s is t
+            and replace(d, extent=e.extent) == e
+            and (d.extent is e.extent or self._drops_multiples(reader.poly(s), d, e, by))
+            for (s, d), (t, e) in zip(small.terms, large.terms, strict=True)
+        )
+
+    def _drops_multiples(self, scale: Poly, small: Split, large: Split, by: Poly) -> bool:
+        """Answers whether *scale* times *large*, from where *small* begins, is that times *small* but for multiples of *by*."""
+        reader, extent = self.reader, self.reader.poly(small.extent)
+        goes_on = reader.is_leading(large) or reader.is_multiple(reader.poly(large.extent), extent)
+        return goes_on and reader.is_multiple(times(scale, extent), by)
+
+    def _is_above(self, x: Split, y: Split) -> bool:
+        """Answers whether *x* begins where *y*, of the same source and from its first digit on, ends, or higher."""
+        return self.reader.context.is_at_least(plus(self.reader.poly(x.lower), self.reader.poly(y.extent), -1), 0)
 
     def _open(self, fused: Fused, pending: list[Split]) -> None:
         """A fused source uses its own digits once, however many of its digits are used."""

@@ -132,7 +132,7 @@ class Reader:
         extent, by = self.poly(inner.extent), self.poly(atom.b)
         if not self.context.is_at_least(by, 1):
             raise NotAffine
-        if not (self.is_multiple(extent, by) or self._is_leading(inner)):
+        if not (self.is_multiple(extent, by) or self.is_leading(inner)):
             inner = Split(Fused(((ONE, inner),), inner.extent), ONE, inner.extent)
         if isinstance(atom, FloorMod):
             return Split(inner.source, inner.lower, poly_to_expr(by, INDEX))
@@ -143,7 +143,7 @@ class Reader:
         """Returns how many values a source takes."""
         return self.poly(source.extent if isinstance(source, Fused) else self.loops[source])
 
-    def _is_leading(self, d: Split) -> bool:
+    def is_leading(self, d: Split) -> bool:
         """Answers whether `% extent` changes nothing, as nothing of the source lies above the digit."""
         end = times(self.poly(d.lower), self.poly(d.extent))
         return self.context.is_at_least(plus(end, self.extent_of(d.source), -1), 0)

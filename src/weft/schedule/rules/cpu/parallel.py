@@ -21,9 +21,9 @@ def parallelize(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], p: Planner
     if n == 0:
         return
     try:
-        with proving():
+        with proving(), s.taking_back():
             s.parallel(s.fuse(list(loops[:n])) if n > 1 else loops[0])
-    except ScheduleError:  # its iterations are not independent: one thread computes it
+    except ScheduleError:  # its iterations are not independent: one thread computes it, by the loops as they were
         return
 
 
