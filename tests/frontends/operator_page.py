@@ -80,7 +80,7 @@ FORMATS: Final = (
         "layers, and operators on tensors",
         {
             "Lambda, subclassed layers and models": "Python code, which is not run",
-            "Masking, `mask_zero`, stateful recurrences": "not supported",
+            "stateful recurrences, ConvLSTM1D and others of images, cells of one's own": "not supported",
             "RandomFlip and other layers of random numbers": "not supported",
             "ThresholdedReLU, and others that Keras 3 no longer has": "load the model in Keras 3, and save it again",
         },
