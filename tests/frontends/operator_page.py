@@ -52,7 +52,7 @@ FORMATS: Final = (
             "functions write them; otherwise freeze the model with `lower_control_flow=False`, which leaves it in functions",
             "TensorArrays of dynamic size, TensorArrayConcatV3, TensorArraySplitV3": "give arrays a size, and elements one shape",
             "RaggedTensorToTensor, SparseReshape, SparseFillEmptyRows": "sparse tensors whose indices a run computes anew",
-            "CombinedNonMaxSuppression, NonMaxSuppressionV5 with soft suppression": "no operator of Weft's has them",
+            "NonMaxSuppressionV5 with soft suppression": "no operator of Weft's lowers scores",
             "LSTMBlockCell, BlockLSTM, CudnnRNN": "save the model with layers that are written out, as Keras does by default",
             "DecodeJpeg and other readers, strings, hash tables": "prepare inputs before the call",
             "RandomUniform and other random numbers": "save the model for inference",
@@ -68,8 +68,8 @@ FORMATS: Final = (
         {
             "variables that a branch or a loop writes, quantised SVDF": "write variables behind the branch or the loop",
             "DENSIFY": "sparse weights",
-            "custom operators, TFLite_Detection_PostProcess and operators of TensorFlow among them": "only the converter knows "
-            "what they are: convert the model without them, up to the boxes",
+            "custom operators but TFLite_Detection_PostProcess, operators of TensorFlow among them": "only the converter knows "
+            "what they are: convert the model without them",
             "HASHTABLE, RANDOM_UNIFORM, STABLEHLO_*": "not read from this format",
         },
     ),
@@ -80,7 +80,7 @@ FORMATS: Final = (
         "layers, and operators on tensors",
         {
             "Lambda, subclassed layers and models": "Python code, which is not run",
-            "Masking, `mask_zero`, stateful recurrences": "not supported",
+            "stateful recurrences, ConvLSTM1D and others of images, cells of one's own": "not supported",
             "RandomFlip and other layers of random numbers": "not supported",
             "ThresholdedReLU, and others that Keras 3 no longer has": "load the model in Keras 3, and save it again",
         },

@@ -1,6 +1,7 @@
 """Makes the networks beside this file with Keras, each with inputs and the outputs that Keras computes for them.
 
-Run in an environment with Keras and TensorFlow, which the tests do not need: `python make_networks.py networks`. Seeds are fixed.
+Run in an environment with Keras and TensorFlow, which the tests do not need: `python make_networks.py networks [NAME ...]`.
+Seeds are fixed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import keras
 import numpy as np
-from keras import layers
+from keras import layers, ops
 
 
 def images() -> Any:
@@ -131,8 +132,123 @@ def other_ranks() -> Any:
     )
 
 
+def masks() -> Any:
+    """Steps that do not count: in recurrent layers, attention and means, from embeddings, numbers and an argument."""
+    tokens, signal = keras.Input((9,), dtype="int32", name="masked_tokens"), keras.Input((9, 4), name="masked_signal")
+    x = layers.Dropout(0.1)(layers.Embedding(20, 6, mask_zero=True)(tokens))
+    x = layers.Concatenate()([x, layers.Dense(5, activation="tanh")(layers.Masking()(signal))])
+    x = layers.Bidirectional(layers.LSTM(5, return_sequences=True))(x)
+    y, h = layers.GRU(6, return_sequences=True, return_state=True, go_backwards=True)(x)
+    z = layers.GRU(6, return_sequences=True)(x, initial_state=h, mask=ops.not_equal(tokens, 0))
+    x = layers.Add()([y, z])
+    x = layers.LayerNormalization()(layers.MultiHeadAttention(2, 4)(x, x))
+    tags = layers.TimeDistributed(layers.Dense(3, activation="softmax"))(x)
+    both = layers.Attention()([x, layers.AdditiveAttention()([x, x])])
+    means = [layers.GlobalAveragePooling1D()(x), layers.GlobalAveragePooling1D(keepdims=True)(both)]
+    return keras.Model([tokens, signal], [tags, *means, layers.SimpleRNN(4)(x)])
+
+
+def masked_sequence() -> Any:
+    """Layers in a row that pass on which steps count, in a loop of more steps than are written out."""
+    return keras.Sequential(
+        [
+            keras.Input((40, 3), name="masked_steps"),
+            layers.Masking(0.0),
+            layers.LSTM(7, return_sequences=True),
+            layers.Activation("relu"),
+            layers.BatchNormalization(),
+            layers.Bidirectional(layers.GRU(4), merge_mode="mul"),
+            layers.Dense(2),
+        ]
+    )
+
+
+def translation() -> Any:
+    """An encoder in both directions whose states a decoder begins with, and attention to its steps."""
+    source = keras.Input((6,), dtype="int32", name="masked_source")
+    target = keras.Input((5,), dtype="int32", name="masked_target")
+    embed = layers.Embedding(20, 8, mask_zero=True)
+    encoder = layers.Bidirectional(layers.LSTM(4, return_sequences=True, return_state=True))
+    y, fh, fc, bh, bc = encoder(embed(source))
+    states = [layers.Concatenate()([fh, bh]), layers.Concatenate()([fc, bc])]
+    decoded = layers.LSTM(8, return_sequences=True)(embed(target), initial_state=states)
+    attended = layers.MultiHeadAttention(2, 4)(decoded, y, use_causal_mask=True)
+    apart = layers.Bidirectional(layers.GRU(3), merge_mode=None)(decoded)
+    return keras.Model([source, target], [layers.Dense(15)(layers.Concatenate()([decoded, attended])), *apart])
+
+
+def patches() -> Any:
+    """A transformer of patches of an image, written in operators."""
+    image = keras.Input((16, 16, 3), name="image")
+    x = ops.reshape(layers.Conv2D(12, 4, strides=4)(image), (-1, 16, 12))
+    x = ops.concatenate([ops.mean(x, axis=1, keepdims=True), x], axis=1)
+    x = x + layers.Embedding(17, 12)(ops.convert_to_tensor(np.arange(17)[None]))
+    heads = [
+        ops.transpose(ops.reshape(t, (-1, 17, 3, 4)), (0, 2, 1, 3))
+        for t in ops.split(layers.Dense(36)(layers.LayerNormalization()(x)), 3, axis=-1)
+    ]
+    shares = ops.softmax(ops.matmul(heads[0], ops.transpose(heads[1], (0, 1, 3, 2))) / 2.0, axis=-1)
+    x = x + layers.Dense(12)(ops.reshape(ops.transpose(ops.matmul(shares, heads[2]), (0, 2, 1, 3)), (-1, 17, 12)))
+    gate, value = ops.split(layers.Dense(48)(x), 2, axis=-1)
+    x = x + layers.Dense(12)(ops.gelu(gate) * value)
+    first = x[:, 0]
+    spread = ops.std(ops.squeeze(x[:, 1::2, ..., None], -1), axis=1)
+    length = ops.normalize(ops.where(first > 0, first, ops.zeros_like(first)) + ops.max(x, axis=1))
+    y = layers.Dense(5)(ops.stack([first, spread, length], axis=1))
+    return keras.Model(image, [y, ops.einsum("bij,bkj->bik", x, x), ops.clip(first, -0.5, 0.5) ** 2])
+
+
+def operators() -> Any:
+    """Operators on tensors, one by one."""
+    x, n = keras.Input((8, 6), name="x"), keras.Input((8,), dtype="int32", name="n")
+    made = [
+        *[f(x) for f in (ops.abs, ops.ceil, ops.cos, ops.erf, ops.exp, ops.expm1, ops.floor, ops.negative, ops.sign)],
+        *[f(x) for f in (ops.sin, ops.square, ops.tan, ops.cosh, ops.sinh, ops.arctan, ops.reciprocal, ops.ravel)],
+        *[f(ops.abs(x) + 0.1) for f in (ops.log, ops.log1p, ops.rsqrt, ops.sqrt)],
+        *[f(x) for f in (ops.relu6, ops.selu, ops.silu, ops.softplus, ops.softsign, ops.sigmoid, ops.log_sigmoid)],
+        *[f(x) for f in (ops.elu, ops.hard_sigmoid, ops.hard_silu, ops.leaky_relu, ops.log_softmax, ops.tanh)],
+        *[f(x, axis=1) for f in (ops.sum, ops.min, ops.prod, ops.logsumexp, ops.var, ops.norm, ops.argmax, ops.flip)],
+        ops.gelu(x, approximate=False),
+        ops.mean(x, axis=(1, 2), keepdims=True),
+        ops.argmin(x, axis=-1),
+        ops.cumsum(x, axis=1),
+        *ops.top_k(x, 2),
+        *ops.split(x, [1, 4], axis=1),
+        *[f(x, 0.25) for f in (ops.maximum, ops.minimum, ops.mod, ops.floor_divide)],
+        ops.power(ops.abs(x), 1.5),
+        *[ops.cast(f(x, 0.0), "int32") for f in (ops.greater, ops.greater_equal, ops.less, ops.less_equal, ops.equal)],
+        ops.cast(ops.logical_or(ops.logical_and(x > 0, x < 1), ops.logical_not(x > -1)), "float32"),
+        ops.cast(ops.logical_xor(ops.any(x > 1.5, axis=1), ops.all(x > -1, axis=1)), "float32"),
+        1.0 - x / 3,
+        ops.isnan(ops.cast(x, "float32")),
+        ops.swapaxes(x, 1, 2),
+        ops.moveaxis(x[..., None], 1, 3),
+        ops.repeat(x, 2, axis=1),
+        ops.tile(x, (1, 2, 1)),
+        ops.roll(x, 3, axis=1),
+        ops.broadcast_to(ops.mean(x, axis=0, keepdims=True), (2, 8, 6)),
+        ops.pad(x, ((0, 0), (1, 2), (0, 1)), constant_values=0.5),
+        ops.pad(x, ((0, 0), (1, 2), (0, 1)), mode="reflect"),
+        ops.expand_dims(x, (1, 3)),
+        ops.take(x, np.array([0, 5, 2]), axis=1),
+        ops.one_hot(ops.mod(n, 4) - 1, 3),
+        ops.full_like(x, 2.5) + ops.ones_like(x),
+        ops.dot(x, ops.transpose(x[0])),
+        x[:, -1],
+        x[..., ::-2],
+        (n - 3) * n,
+        n // 2,
+        ops.maximum(n, 7),
+    ]
+    return keras.Model([x, n], made)
+
+
 NETWORKS: dict[str, Callable[[], Any]] = {
-    f.__name__: f for f in (images, segmentation, sequences, transformer, nested, other_ranks)
+    f.__name__: f
+    for f in (
+        *(images, segmentation, sequences, transformer, nested, other_ranks),
+        *(masks, masked_sequence, translation, patches, operators),
+    )
 }
 
 
@@ -152,6 +268,9 @@ def make(name: str, folder: Path, suffix: str) -> None:
         for t in model.inputs
     ]
     given = [a if a.dtype == np.int32 else a.astype(np.float32) for a in arrays]
+    for a, t in zip(given, model.inputs, strict=True):
+        if t.name.startswith("masked"):
+            a[rng.random(a.shape[:2]) < 0.4] = 0
     made = model(given if len(given) > 1 else given[0], training=False)
     outputs = made if isinstance(made, list | tuple) else [made]
     model.save(folder / f"{name}{suffix}")
@@ -162,6 +281,6 @@ def make(name: str, folder: Path, suffix: str) -> None:
 
 
 if __name__ == "__main__":
-    for name in NETWORKS:
+    for name in sys.argv[2:] or NETWORKS:
         for suffix in (".h5", ".keras") if name in ("nested", "sequences") else (".keras",):
             make(name, Path(sys.argv[1]), suffix)

@@ -45,7 +45,6 @@ def test_unknown_layers_inside_of_others_are_named() -> None:
 @pytest.mark.parametrize(
     ("layers", "text"),
     [
-        ([layer("Embedding", mask_zero=True)], "masks are not supported: mask_zero=True"),
         ([layer("Activation", activation="mine")], "the activation function 'mine' is not supported"),
         ([layer("Dense", dtype="mixed_float16")], "layers that compute in mixed_float16 are not supported"),
         ([layer("Dense")], "its weight 0 is not among the 0 in the file; it should have 2 dimensions"),

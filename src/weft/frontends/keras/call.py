@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -12,16 +12,22 @@ from weft.frontends.keras.layer import Layer
 from weft.frontends.keras.weights import Weights
 from weft.graph import Array, Value
 from weft.graph.builder import CompileTimeConstant, Operand, PartialEvaluator
-from weft.support.dtypes import f32
+from weft.support.dtypes import bool_, f32
 
 T = TypeVar("T")
 
 
-class Imports(Protocol):
-    """Imports a layer that is inside another, called with *inputs*."""
+Masks: TypeAlias = "dict[Value, Operand]"
+"""By sequences [batch, time, ...], which of their steps count: bools [batch, time]."""
 
-    def __call__(self, described: Any, weights: Weights, inputs: Sequence[Operand]) -> Operand:
-        """Returns the layer's output."""
+
+class Imports(Protocol):
+    """Imports a layer that is inside another, called with *inputs* and *named* arguments."""
+
+    def __call__(
+        self, described: Any, weights: Weights, inputs: Sequence[Operand], named: Mapping[str, Any] = ...
+    ) -> list[Operand]:
+        """Returns the layer's outputs."""
 
 
 class Call(ChannelsLastBuilder):
@@ -38,10 +44,11 @@ class Call(ChannelsLastBuilder):
         positional: Sequence[Any],
         named: Mapping[str, Any],
         images: dict[Value, Operand],
+        masks: Masks,
         inner: Imports,
     ) -> None:
         super().__init__(evaluator, layer.source, images)
-        self.layer, self.weights, self.inner = layer, weights, inner
+        self.layer, self.weights, self.masks, self.inner = layer, weights, masks, inner
         self.positional, self.named = positional, named
 
     # settings
@@ -121,6 +128,32 @@ class Call(ChannelsLastBuilder):
             self.fail(f"its argument {value!r} is no tensor", "build the model with tensors there")
         return value
 
+    # masks
+
+    def mask(self) -> Operand | None:
+        """Returns the mask by which the layer computes: the one given, or that of its only tensor; None if all steps count.
+
+        As in Keras, the mask that a tensor itself has is not used where the layer is called with others, such as states.
+        """
+        if self.named.get("mask") is None and sum(map(_has_tensor, (*self.positional, *self.named.values()))) > 1:
+            return None
+        return self.masks_of([self.tensor()])[0]
+
+    def masks_of(self, tensors: Sequence[Operand]) -> list[Operand | None]:
+        """Returns the masks of tensors: those given, or their own."""
+        given = self.named.get("mask")
+        if given is None:
+            return [self.mask_of(x) for x in tensors]
+        found = [*given] if isinstance(given, list) else [given]
+        if not all(m is None or isinstance(m, Value | CompileTimeConstant) for m in found):
+            self.fail(f"its mask is {given!r}, not tensors", "call it with a tensor for a mask")
+        made = [None if m is None else self.cast(m, bool_) for m in found]
+        return [*made, *[None] * len(tensors)][: len(tensors)]
+
+    def mask_of(self, x: Operand) -> Operand | None:
+        """Returns the mask that a tensor itself has."""
+        return self.masks.get(x) if isinstance(x, Value) else None
+
     # weights
 
     def variable(self, i: int, rank: int, change: Callable[[Array], Array] | None = None, key: object = "") -> Operand:
@@ -156,3 +189,7 @@ class Call(ChannelsLastBuilder):
     def vector_of(self, values: Array) -> CompileTimeConstant:
         """Returns numbers as a constant, to be broadcast along the last dimension."""
         return CompileTimeConstant(np.ascontiguousarray(values))
+
+
+def _has_tensor(value: Any) -> bool:
+    return any(map(_has_tensor, value)) if isinstance(value, list) else isinstance(value, Value | CompileTimeConstant)

@@ -11,8 +11,9 @@ from weft.frontends.fitting import fitting
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
 from weft.frontends.keras import ops
-from weft.frontends.keras.call import Call
-from weft.frontends.keras.layer import Layer, Ref, arguments_of, layer_of, refs_in, refs_of
+from weft.frontends.keras.call import Call, Masks
+from weft.frontends.keras.layer import TYPES, Layer, Ref, arguments_of, layer_of, refs_in, refs_of
+from weft.frontends.keras.mask_rules import mask_behind
 from weft.frontends.keras.registry import TABLE
 from weft.frontends.keras.saved_model import saved_model
 from weft.frontends.keras.weights import Weights
@@ -20,7 +21,7 @@ from weft.frontends.unsupported import unsupported_operators
 from weft.graph import Graph, Value
 from weft.graph.builder import Operand, PartialEvaluator
 from weft.runtime.metadata import ModelMetadata
-from weft.support.dtypes import SCALARS, DType
+from weft.support.dtypes import DType
 from weft.support.errors import ModelError, WeftError
 from weft.support.lazy_import import import_all
 
@@ -31,14 +32,8 @@ MOST_CALLS: Final = 20_000
 """Calls of layers that a model may have; shared models multiply them."""
 
 AGAIN: Final = "save the model again"
+NOTHING: Final[Mapping[str, Any]] = {}
 INPUT: Final = "InputLayer"
-TYPES: Final = {
-    **{f"{kind}{bits}": SCALARS[f"{kind[0]}{bits}"] for kind in ("float", "int", "uint") for bits in (16, 32, 64)},
-    "int8": SCALARS["i8"],
-    "uint8": SCALARS["u8"],
-    "bool": SCALARS["bool"],
-}
-"""Weft's element types by Keras's names for them."""
 
 
 def from_keras(model: str | os.PathLike[str] | bytes, shapes: Shapes | None = None) -> Graph:
@@ -90,6 +85,7 @@ class _Importer:
         self.graph.metadata = ModelMetadata(producer_name="keras", graph_name=root.name)
         self.evaluator = PartialEvaluator(self.graph)
         self.images: dict[Value, Operand] = {}
+        self.masks: Masks = {}
         self.inner: dict[str, tuple[Layer, list[Layer], list[Weights]]] = {}
         self.left = MOST_CALLS
 
@@ -153,6 +149,14 @@ class _Importer:
         outputs = refs_of(model.config.get("output_layers"), model.source)
         return [_bound(_counted_from_zero(r, by_name), made, model) for r in outputs]
 
+    def _inner_model(
+        self, model: Layer, weights: Weights, given: list[Operand], masks: list[Operand], path: str
+    ) -> list[Operand]:
+        """Imports a call of a model inside another, which may give its tensors masks."""
+        pairs = zip(given, masks, strict=False)
+        self.masks.update({x: m for x, m in pairs if isinstance(x, Value) and isinstance(m, Value)})
+        return self._model(model, weights, given, path)
+
     def _layer(
         self, layer: Layer, weights: Weights, args: Sequence[Any], kwargs: Mapping[str, Any], path: str
     ) -> list[Operand]:
@@ -160,29 +164,36 @@ class _Importer:
         self.left -= 1
         if self.left < 0:
             raise ModelError(f"the model has more than {MOST_CALLS:,} calls of layers", hint="share fewer models")
-        if kwargs.get("mask") is not None:
-            raise ModelError("masks are not supported", where=layer.source, hint="build the model without masks")
         if layer.is_model:
-            return self._model(layer, weights, _flat(args), path)
+            return self._inner_model(layer, weights, _flat(args), _flat(kwargs.get("mask")), path)
         _check_policy(layer)
 
-        def inner(described: Any, weights: Weights, inputs: Sequence[Operand]) -> Operand:
+        def inner(
+            described: Any, weights: Weights, inputs: Sequence[Operand], named: Mapping[str, Any] = NOTHING
+        ) -> list[Operand]:
             found = layer.parts.setdefault(id(described), layer_of(described))
-            return self._layer(found, weights, inputs, {}, f"{path}/{layer.name}")[0]
+            return self._layer(found, weights, inputs, named, f"{path}/{layer.name}")
 
-        call = Call(self.evaluator, layer, weights, args, kwargs, self.images, inner)
+        call = Call(self.evaluator, layer, weights, args, kwargs, self.images, self.masks, inner)
         before = len(self.graph.nodes)
         try:
             with fitting(layer.source, "settings and inputs", AGAIN):
                 results = TABLE[layer.kind](call)
+                mask = mask_behind(call)
         except WeftError as error:
             if isinstance(error, ModelError) and error.hint:
                 raise
             raise ModelError(error.message, where=layer.source, hint=error.hint or AGAIN) from error
         made = list(results) if isinstance(results, tuple) else [results]
-        for v in {v for n in self.graph.nodes[before:] for v in n.outputs} & {v for v in made if isinstance(v, Value)}:
-            v.name = layer.name
+        if mask is not None and isinstance(made[0], Value):
+            self.masks[made[0]] = mask
+        self._named(made, before, layer.name)
         return made
+
+    def _named(self, made: Sequence[Operand], before: int, name: str) -> None:
+        """Calls results *name* that nodes of the graph from *before* on make."""
+        for v in {v for n in self.graph.nodes[before:] for v in n.outputs} & {v for v in made if isinstance(v, Value)}:
+            v.name = name
 
 
 def _is_stored(layer: Layer, model: Layer) -> bool:

@@ -6,13 +6,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
+
 from weft.graph.builder import CompileTimeConstant
+from weft.support.dtypes import SCALARS
 from weft.support.errors import ModelError
 
 MODELS: Final = ("Sequential", "Functional", "Model")
 """Classes of layers that are models of layers."""
 
 _TENSOR: Final = "__keras_tensor__"
+_ARRAYS: Final = ("__tensor__", "__numpy__")
+_MOST_ELEMENTS: Final = 1 << 20
+TYPES: Final = {
+    **{f"{kind}{bits}": SCALARS[f"{kind[0]}{bits}"] for kind in ("float", "int", "uint") for bits in (16, 32, 64)},
+    "int8": SCALARS["i8"],
+    "uint8": SCALARS["u8"],
+    "bool": SCALARS["bool"],
+}
+"""Weft's element types by Keras's names for them."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +156,29 @@ def _revived(value: Any) -> Any:
         return ref_of(config.get("keras_history"), "a call of a layer")
     if value.get("class_name") == "__tuple__" and isinstance(config, dict):
         return _revived(config.get("value", []))
+    if value.get("class_name") in _ARRAYS and isinstance(config, dict):
+        return _array(config)
+    if value.get("class_name") == "__slice__" and isinstance(config, dict):
+        return slice(*[config.get(name) for name in ("start", "stop", "step")])
+    if value.get("class_name") == "__ellipsis__":
+        return Ellipsis
     return {k: _revived(v) for k, v in value.items()}
+
+
+def _array(config: Mapping[str, Any]) -> CompileTimeConstant:
+    """Returns an array that is written among the arguments of a call."""
+    numbers, dtype = config.get("value"), TYPES.get(str(config.get("dtype")))
+    if dtype is not None and isinstance(numbers, list | int | float):
+        try:
+            made = np.asarray(numbers)
+        except (ValueError, OverflowError):  # rows of different lengths, or nested too deeply
+            made = np.empty(0, object)
+        if made.dtype.kind in "biuf" and made.size <= _MOST_ELEMENTS:
+            return CompileTimeConstant(made.astype(dtype.numpy))
+    raise ModelError(
+        f"an argument of a call is an array {_short(config)}, which is damaged or not supported",
+        hint="make it of numbers, or a weight",
+    )
 
 
 def _short(value: Any) -> str:

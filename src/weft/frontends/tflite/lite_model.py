@@ -13,8 +13,19 @@ import ml_dtypes
 import numpy as np
 
 from weft.frontends.content import existing, name_of
+from weft.frontends.tflite import flexbuffer
 from weft.frontends.tflite.flatbuffer import Damaged, Table, root
-from weft.frontends.tflite.schema import BUILTINS, INT4, MIRRORS, OPTIONS, PADDINGS, PLACEHOLDER, TYPE_NAMES, TYPES
+from weft.frontends.tflite.schema import (
+    BUILTINS,
+    CUSTOM,
+    INT4,
+    MIRRORS,
+    OPTIONS,
+    PADDINGS,
+    PLACEHOLDER,
+    TYPE_NAMES,
+    TYPES,
+)
 from weft.graph import Array
 from weft.ops import MOST_DIMENSIONS
 from weft.support.dtypes import DType
@@ -211,6 +222,8 @@ def _operator(table: Table, kinds: Sequence[str], tensors: int) -> LiteOperator:
         raise Damaged
     kind = kinds[code]
     inputs, outputs = _places(table, 1, tensors, -1), _places(table, 2, tensors, 0)
+    if kind in CUSTOM:
+        return LiteOperator(kind, inputs, outputs, flexbuffer.settings(table.numbers(5, "u8").tobytes()))
     return LiteOperator(kind, inputs, outputs, _options(OPTIONS.get(kind, ""), table.table(4)))
 
 

@@ -54,6 +54,9 @@ _NAMES: Final = (
 BUILTINS: Final = tuple(_NAMES.split())
 """The operators by number; those after them are StableHLO's."""
 
+CUSTOM: Final = ("CUSTOM TFLite_Detection_PostProcess",)
+"""The custom operators that are read, whose settings are a FlexBuffer."""
+
 PLACEHOLDER: Final = 127
 """The number that the field of one byte has for operators of greater numbers."""
 

@@ -1,7 +1,7 @@
 """Recurrent layers: Elman networks, GRU and LSTM, one step after another.
 
 The products of the inputs of all steps are one matrix product; each step then adds the product of its state. Sequences shorter
-than the longest keep their last state, and output zeros after it.
+than the longest keep their last state, and output zeros after it; steps that a mask leaves out keep the state, and output it.
 """
 
 from __future__ import annotations
@@ -44,14 +44,19 @@ Cell: TypeAlias = Callable[[Builder, Direction, Operand, States], States]
 
 
 def recurrent_layer(
-    b: Builder, x: Operand, directions: Sequence[Direction], cell: Cell, lengths: Operand | None = None
+    b: Builder,
+    x: Operand,
+    directions: Sequence[Direction],
+    cell: Cell,
+    lengths: Operand | None = None,
+    mask: Operand | None = None,
 ) -> tuple[Operand, list[Operand]]:
     """Returns the outputs of all steps, and for each state of *cell* its value after the last.
 
-    *x* is [time, batch, features], *lengths* [batch]; the outputs are [time, directions, batch, hidden] and the states
-    [directions, batch, hidden]. The steps are a loop unless they are few.
+    *x* is [time, batch, features], *lengths* [batch], or *mask* [time, batch] the steps that count; the outputs are
+    [time, directions, batch, hidden] and the states [directions, batch, hidden]. The steps are a loop unless they are few.
     """
-    made = [_run(b, d, x, cell, lengths) for d in directions]
+    made = [_run(b, d, x, cell, lengths, mask) for d in directions]
     finals = [stack(b, [states[k] for _, states in made], 0) for k in range(len(directions[0].initial))]
     return stack(b, [outputs for outputs, _ in made], 1), finals
 
@@ -120,44 +125,53 @@ def _product(b: Builder, d: Direction, h: Operand) -> Operand:
     return _biased(b, b.add("matmul", h, d.recurrence), d.state_bias)
 
 
-def _run(b: Builder, d: Direction, x: Operand, cell: Cell, lengths: Operand | None) -> tuple[Operand, States]:
+def _run(
+    b: Builder, d: Direction, x: Operand, cell: Cell, lengths: Operand | None, mask: Operand | None
+) -> tuple[Operand, States]:
     """Returns the outputs of all steps [time, batch, hidden], and the states after the last."""
     given = b.add("matmul", x if d.forward else reverse(b, x, lengths), d.inputs)
-    given = _biased(b, given, d.input_bias)
+    rows = [_biased(b, given, d.input_bias)]
+    if mask is not None:
+        counts = b.reshape(mask, [*mask.shape, 1])
+        rows.append(counts if d.forward else reverse(b, counts, None))
 
-    def step(r: Builder, t: Operand, now: Operand, states: States) -> States:
+    def step(r: Builder, t: Operand, now: Sequence[Operand], states: States) -> States:
         """Returns the output and the states after step *t*, which is given *now*."""
-        new = cell(r, d, now, states)
-        if lengths is None:
+        new = cell(r, d, now[0], states)
+        if lengths is not None:
+            live = r.add("less", r.cast(t, lengths.dtype), r.reshape(lengths, [*lengths.shape, 1]))
+        elif mask is not None:
+            live = now[1]
+        else:
             return new[0], *new
-        live = r.add("less", r.cast(t, lengths.dtype), r.reshape(lengths, [*lengths.shape, 1]))
         kept = [r.add("where", live, after, before) for after, before in zip(new, states, strict=True)]
-        return r.add("where", live, new[0], r.scalar(0, x.dtype)), *kept
+        return kept[0] if lengths is None else r.add("where", live, new[0], r.scalar(0, x.dtype)), *kept
 
     steps = few_steps(x.shape[0])
-    y, states = _written_out(b, steps, given, d, step) if steps else _looped(b, given, d, step)
+    y, states = _written_out(b, steps, rows, d, step) if steps else _looped(b, rows, d, step)
     return (y if d.forward else reverse(b, y, lengths)), states
 
 
-Step: TypeAlias = Callable[[Builder, Operand, Operand, States], States]
+Step: TypeAlias = Callable[[Builder, Operand, Sequence[Operand], States], States]
 
 
-def _written_out(b: Builder, steps: int, given: Operand, d: Direction, step: Step) -> tuple[Operand, States]:
+def _written_out(b: Builder, steps: int, rows: Sequence[Operand], d: Direction, step: Step) -> tuple[Operand, States]:
     """Returns the outputs of a few steps, each of which is nodes of its own, and the last states."""
     states, outputs = d.initial, list[Operand]()
     for t in range(steps):
-        out, *new = step(b, b.scalar(t, i64), element(b, given, 0, t), states)
+        out, *new = step(b, b.scalar(t, i64), [element(b, given, 0, t) for given in rows], states)
         states = tuple(new)
         outputs.append(b.reshape(out, [1, *out.shape]))
     return concat(b, outputs, 0), states
 
 
-def _looped(b: Builder, given: Operand, d: Direction, step: Step) -> tuple[Operand, States]:
+def _looped(b: Builder, rows: Sequence[Operand], d: Direction, step: Step) -> tuple[Operand, States]:
     """Returns the outputs of all steps of a loop, whose body is compiled once, and the last states."""
 
     def iteration(r: Builder, t: Operand, states: Sequence[Operand]) -> tuple[Operand, States, States]:
-        out, *new = step(r, t, r.add("element_at", given, t, axis=0), tuple(states))
+        now = [r.add("element_at", given, t, axis=0) for given in rows]
+        out, *new = step(r, t, now, tuple(states))
         return r.scalar(True, bool_), tuple(new), (out,)
 
-    last, rows = loop(b, b.size(given.shape[0]), None, d.initial, iteration)
-    return rows[0], tuple(last)
+    last, outputs = loop(b, b.size(rows[0].shape[0]), None, d.initial, iteration)
+    return outputs[0], tuple(last)

@@ -11,9 +11,7 @@ from weft.graph.builder import Operand
 from weft.ir import ExprLike
 from weft.support.dtypes import f32
 
-_FOLDED: Final = {"Add": "add", "Multiply": "mul", "Maximum": "maximum", "Minimum": "minimum", "Subtract": "sub"}
-_OPERATORS: Final = {**_FOLDED, "Divide": "div", "TrueDivide": "div"}
-_UNARY: Final = {"Negative": "neg", "Sqrt": "sqrt", "Square": "square", "Absolute": "abs", "Abs": "abs", "Log": "log"}
+_MERGING: Final = {"Add": "add", "Multiply": "mul", "Maximum": "maximum", "Minimum": "minimum", "Subtract": "sub"}
 
 
 def _aligned(c: Call) -> list[Operand]:
@@ -25,26 +23,13 @@ def _aligned(c: Call) -> list[Operand]:
     ]
 
 
-def _merged(op: str, is_layer: bool) -> Translation:
-    """Tensors of one shape, or numbers among them, taken together element by element; operations broadcast as NumPy's do."""
-
-    def translate(c: Call) -> Operand:
-        operands = _aligned(c) if is_layer else [c.cast(x, f32) for x in c.tensors()]
-        return c.pointwise(lambda *v: reduce(lambda a, b: c.add(op, a, b), v), *operands)
-
-    return translate
+def _merged(op: str) -> Translation:
+    """Tensors of one shape taken together element by element."""
+    return lambda c: c.pointwise(lambda *v: reduce(lambda a, b: c.add(op, a, b), v), *_aligned(c))
 
 
-def _unary(op: str) -> Translation:
-    return lambda c: c.pointwise(lambda x: c.add(op, x), c.floats())
-
-
-for _name, _op in _FOLDED.items():
-    translates(_name)(_merged(_op, is_layer=True))
-for _name, _op in _OPERATORS.items():
-    translates(f"ops.{_name}")(_merged(_op, is_layer=False))
-for _name, _op in _UNARY.items():
-    translates(f"ops.{_name}")(_unary(_op))
+for _name, _op in _MERGING.items():
+    translates(_name)(_merged(_op))
 
 
 @translates("Average")

@@ -6,7 +6,7 @@ from weft.frontends.keras.call import Call
 from weft.frontends.keras.ops.nonlinearity import activated, activation_of
 from weft.frontends.keras.registry import translates
 from weft.graph.builder import Operand, total
-from weft.support.dtypes import i64
+from weft.support.dtypes import bool_, f32, i32, i64
 
 
 @translates("Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "GaussianDropout", "AlphaDropout")
@@ -39,10 +39,22 @@ def product(c: Call, x: Operand, weight: Operand, bias: Operand | None) -> Opera
 @translates("Embedding")
 def embedding(c: Call) -> Operand:
     """Rows of a table, at indices."""
-    if c.flag("mask_zero"):
-        c.fail("masks are not supported: mask_zero=True", "build the model with mask_zero=False")
     c.refuse("lora_rank")
     return c.add("gather", c.variable(0, 2), c.cast(c.tensor(), i64), axis=0)
+
+
+@translates("Masking")
+def masking(c: Call) -> Operand:
+    """Sequences whose steps of one number are zeros, and do not count in the layers behind it."""
+    x = c.floats()
+    return c.add("where", steps_other_than(c, x, c.number("mask_value", 0.0), keeps=True), x, c.scalar(0, f32))
+
+
+def steps_other_than(c: Call, x: Operand, value: float, *, keeps: bool) -> Operand:
+    """Tells which steps have an element that is not *value*; *keeps* their dimension with the size 1."""
+    others = c.add("logical_not", c.add("equal", x, c.scalar(value, x.dtype)))
+    any_ = c.add("reduce_max", c.cast(others, i32), axes=(x.rank - 1,), keepdims=keeps)
+    return c.cast(any_, bool_)
 
 
 @translates("TimeDistributed")
@@ -52,5 +64,7 @@ def time_distributed(c: Call) -> Operand:
     if x.rank < 3:
         c.fail(f"its input should have 3 dimensions or more: {x!r}", "save the model again")
     steps = c.reshape(x, [total(x.shape[:2]), *x.shape[2:]])
-    y = c.inner(c.layer.config.get("layer"), c.weights.part("layer"), [steps])
+    mask = c.mask()
+    inside = {} if mask is None or mask.rank < 3 else {"mask": c.reshape(mask, [total(x.shape[:2]), *mask.shape[2:]])}
+    y = c.inner(c.layer.config.get("layer"), c.weights.part("layer"), [steps], inside)[0]
     return c.reshape(y, [*x.shape[:2], *y.shape[1:]])

@@ -134,26 +134,13 @@ def prelu(c: Call) -> Operand:
 
 @translates("Softmax")
 def softmax(c: Call) -> Operand:
-    """Exponentials, divided by their sum along a dimension."""
-    x = c.floats()
-    return c.add("softmax", x, axis=c.axis_of(c.integer("axis", -1), x.rank))
-
-
-@translates(
-    "ops.Relu",
-    "ops.Sigmoid",
-    "ops.Tanh",
-    "ops.Silu",
-    "ops.Softplus",
-    "ops.Softsign",
-    "ops.Relu6",
-    "ops.Selu",
-    "ops.Exp",
-)
-def of_operator(c: Call) -> Operand:
-    """Functions called on tensors: keras.ops.relu(x)."""
-    name = c.layer.kind.removeprefix("ops.").lower()
-    return activated(c, c.floats(), {"exp": "exponential"}.get(name, name))
+    """Exponentials, divided by their sum along a dimension; what a mask leaves out is zero."""
+    x, mask = c.floats(), c.mask()
+    axis = c.axis_of(c.integer("axis", -1), x.rank)
+    if mask is None:
+        return c.add("softmax", x, axis=axis)
+    kept = c.add("where", mask, x, c.scalar(-1e9, x.dtype))
+    return c.add("where", mask, c.add("softmax", kept, axis=axis), c.scalar(0, x.dtype))
 
 
 @translates("Rescaling")

@@ -24,15 +24,27 @@ def _pool(n: int, op: str) -> Translation:
 
 
 def _global_pool(n: int, op: str) -> Translation:
-    """The largest element, or the mean, of each channel."""
+    """The largest element, or the mean, of each channel; of a sequence with a mask, the mean of the steps that count."""
 
     def translate(c: Call) -> Operand:
+        mask = c.mask() if (n, op) == (1, "reduce_mean") else None
+        if mask is not None:
+            return _mean_of_steps(c, c.floats(rank=3), mask)
         x = c.first(c.floats(rank=n + 2), last=c.channels_last)
         keeps = c.flag("keepdims")
         y = c.add(op, x, axes=spatial_axes(x), keepdims=keeps)
         return c.last(y, last=c.channels_last) if keeps else y
 
     return translate
+
+
+def _mean_of_steps(c: Call, x: Operand, mask: Operand) -> Operand:
+    time = 1 if c.channels_last else 2
+    batch, steps = mask.shape
+    wide = c.reshape(mask, [batch, steps, 1] if c.channels_last else [batch, 1, steps])
+    kept = c.add("where", wide, x, c.scalar(0, x.dtype))
+    parts = [c.add("reduce_sum", v, axes=(time,), keepdims=c.flag("keepdims")) for v in (kept, c.cast(wide, x.dtype))]
+    return c.add("div", *parts)
 
 
 for _n in (1, 2, 3):

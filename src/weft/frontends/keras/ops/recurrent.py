@@ -13,7 +13,7 @@ from weft.graph import Array, Value
 from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.composites.recurrent import Cell, Direction, Function, elman_cell, gru_cell, lstm_cell, recurrent_layer
 from weft.graph.composites.sequences import concat, element, reverse
-from weft.support.dtypes import f32
+from weft.support.dtypes import f32, i64
 
 _GATES: Final = {"SimpleRNN": 1, "GRU": 3, "LSTM": 4}
 
@@ -30,14 +30,37 @@ def recurrent(c: Call) -> Operand | tuple[Operand, ...]:
     kind = c.layer.kind
     c.refuse("stateful", False)
     x = c.transpose(c.floats(rank=3), [1, 0, 2])
-    backwards = c.flag("go_backwards")
-    y, states = recurrent_layer(c, x, [_direction(c, kind, x, forward=not backwards)], _cell(c, kind))
+    backwards, mask = c.flag("go_backwards"), c.mask()
+    counts = None if mask is None else c.transpose(mask, [1, 0])
+    direction = _direction(c, kind, x, forward=not backwards)
+    y, states = recurrent_layer(c, x, [direction], _cell(c, kind), mask=counts)
     ends = [element(c, s, 0, 0) for s in states]
-    made = ends[0]
+    shown = None if counts is None else _shown(c, counts, backwards=backwards)
     if c.flag("return_sequences"):
-        steps = element(c, y, 1, 0)
+        steps = _zero_unless(c, shown, element(c, y, 1, 0))
         made = c.transpose(reverse(c, steps, None) if backwards else steps, [1, 0, 2])
+    else:
+        last = None if shown is None else element(c, shown if backwards else reverse(c, shown, None), 0, 0)
+        made = _zero_unless(c, last, ends[0])
     return (made, *ends) if c.flag("return_state") else made
+
+
+def _shown(c: Call, counts: Operand, *, backwards: bool) -> Operand | None:
+    """Tells at which steps [time, batch, 1] the output is the state; it is zero at others. None for all of them.
+
+    Those are the steps that count, or those from the first of them on: before it a layer puts out no state that it was given.
+    """
+    if c.flag("zero_output_for_mask"):
+        return c.reshape(counts, [*counts.shape, 1])
+    if _given_states(c) is None:
+        return None
+    ordered = reverse(c, counts, None) if backwards else counts
+    begun = c.add("less", c.scalar(0, i64), c.add("cumsum", c.cast(ordered, i64), axis=0))
+    return c.reshape(reverse(c, begun, None) if backwards else begun, [*counts.shape, 1])
+
+
+def _zero_unless(c: Call, shown: Operand | None, x: Operand) -> Operand:
+    return x if shown is None else c.add("where", shown, x, c.scalar(0, x.dtype))
 
 
 def _cell(c: Call, kind: str) -> Cell:
@@ -68,8 +91,7 @@ def _direction(c: Call, kind: str, x: Operand, *, forward: bool) -> Direction:
 
 def _initial(c: Call, x: Operand, hidden: Any, count: int) -> tuple[Operand, ...]:
     """Returns the states before the first step: those given, or zeros."""
-    given = c.named.get("initial_state")
-    given = c.positional[1] if given is None and len(c.positional) > 1 else given
+    given = _given_states(c)
     if given is None:
         return tuple(c.add("full", shape=(x.shape[1], hidden), value=0, dtype=f32) for _ in range(count))
     states = given if isinstance(given, list) else [given]
@@ -78,26 +100,46 @@ def _initial(c: Call, x: Operand, hidden: Any, count: int) -> tuple[Operand, ...
     return tuple(states)
 
 
+def _given_states(c: Call) -> Any:
+    """Returns the argument `initial_state`, None if there is none."""
+    given = c.named.get("initial_state")
+    return c.positional[1] if given is None and len(c.positional) > 1 else given
+
+
 @translates("Bidirectional")
-def bidirectional(c: Call) -> Operand:
-    """A recurrent layer forwards and another backwards, their outputs merged."""
-    x = c.floats(rank=3)
+def bidirectional(c: Call) -> Operand | tuple[Operand, ...]:
+    """A recurrent layer forwards and another backwards, their outputs merged, and if asked for the states of both."""
+    x, mask, states = c.tensor(rank=3), c.mask(), _given_states(c)
     described = [c.layer.config.get(name) for name in ("layer", "backward_layer")]
     if not all(isinstance(d, dict) and isinstance(d.get("config"), dict) for d in described):
         c.fail("it does not say both its layers", "save the model again, with Keras 3")
-    if c.named.get("initial_state") is not None or any(d["config"].get("return_state") for d in described):  # type: ignore[index]
-        c.fail("states of layers in both directions are not supported", "build the model without return_state")
-    forward, backward = (
-        c.inner(d, c.weights.part(part), [x])
-        for d, part in zip(described, ("forward_layer", "backward_layer"), strict=True)
+    if states is not None and (not isinstance(states, list) or len(states) % 2):
+        c.fail(f"its initial_state is {states!r}, not states of both layers", "call it with as many states as it has")
+    half = 0 if states is None else len(states) // 2
+    (forward, *ends), (backward, *other_ends) = (
+        c.inner(d, c.weights.part(part), [x], {"mask": mask, "initial_state": given})
+        for d, part, given in zip(
+            described,
+            ("forward_layer", "backward_layer"),
+            (None, None) if states is None else (states[:half], states[half:]),
+            strict=True,
+        )
     )
     if forward.rank == 3:  # the steps of a layer that goes backwards come in the order in which it takes them
         steps = reverse(c, c.transpose(backward, [1, 0, 2]), None)
         backward = c.transpose(steps, [1, 0, 2])
+    made = (*_merged(c, forward, backward), *ends, *other_ends)
+    return made if len(made) > 1 else made[0]
+
+
+def _merged(c: Call, forward: Operand, backward: Operand) -> tuple[Operand, ...]:
+    """Returns the outputs of both directions as one tensor, or as they are."""
+    if c.layer.config.get("merge_mode", "concat") is None:
+        return forward, backward
     mode = c.text("merge_mode", "concat")
     if mode == "concat":
-        return concat(c, [forward, backward], forward.rank - 1)
+        return (concat(c, [forward, backward], forward.rank - 1),)
     if mode not in ("sum", "mul", "ave"):
-        c.fail(f"merge_mode={mode!r} is not supported", "use one of concat, sum, mul, ave")
+        c.fail(f"merge_mode={mode!r} is not supported", "use one of concat, sum, mul, ave, None")
     y = c.add("mul" if mode == "mul" else "add", forward, backward)
-    return c.add("mul", y, c.scalar(0.5, f32)) if mode == "ave" else y
+    return (c.add("mul", y, c.scalar(0.5, f32)) if mode == "ave" else y,)
