@@ -74,3 +74,9 @@ LARGEST_CONDITION_TABLE: Final = 1 << 14
 WHOLE_STEPS: Final = 1e-5
 """The part of a step, or of the number of steps, by which a bias may miss a whole number of them and be taken for it: the
 rounding errors of the scale, a product of two."""
+
+NESTED_CALLS: Final = 50
+"""Calls of a model's functions within one another, each of which takes several of Python's; tail calls do not count."""
+
+INLINED_CALLS: Final = 20_000
+"""Calls of a model's functions that are inlined in all."""

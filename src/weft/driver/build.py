@@ -75,12 +75,10 @@ class Compilation:
 
     `source` is the graph as imported, and `fused` the optimized graph as groups, each computed by one kernel. `kernels` maps
     the key of a group to its kernel, and `requests` to the `KernelRequest` from which it was built. `plan` is the memory plan,
-    `host` the host program, which declares and calls the kernels.
-
-    `graph_plan` holds the decisions about the graph, and `choices` the questions they answer (empty for a given plan).
-    `graph_record` is the tuning record of that plan, if any; `records` holds the lookups of records. `seconds` maps each stage
-    to its time, `spans` has the timeline of the stages and of each kernel that was not cached, and `files` lists the files of
-    the model.
+    `host` the host program, which declares and calls the kernels. `graph_plan` holds the decisions about the graph, and
+    `choices` the questions they answer (empty for a given plan). `graph_record` is the tuning record of that plan, if any;
+    `records` holds the lookups of records. `seconds` maps each stage to its time, `spans` has the timeline of the stages and of
+    each kernel that was not cached, and `files` lists the files of the model.
     """
 
     source: Graph
@@ -187,10 +185,7 @@ def build(
 
 @dataclass(frozen=True, eq=False)
 class GraphStages:
-    """The stages from an imported graph to fused groups: graph optimization and fusion.
-
-    `schedules` are those that were made to weigh versions, which the kernels follow.
-    """
+    """The stages from an imported graph to fused groups; `schedules` were made to weigh versions, and serve the kernels."""
 
     source: Graph
     target: Target

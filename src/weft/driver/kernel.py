@@ -19,7 +19,7 @@ from weft.cost import Choose, Plan, Takes, cheapest
 from weft.driver.cache.cache_key import compiler_facts
 from weft.driver.cache.code_cache import Cache
 from weft.driver.cache.lock import Claim
-from weft.driver.lowering_trial import LoweringTrial
+from weft.driver.device.lowering_trial import LoweringTrial
 from weft.driver.progress import Span
 from weft.ir import Var
 from weft.loop import Buffer, Function, MayAlias, Program, canonical_text, parse_program, with_note
