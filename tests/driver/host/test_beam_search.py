@@ -45,9 +45,11 @@ def search() -> onnx.ModelProto:
     start = np.array([0, -1e9, -1e9], np.float32)  # all beams are alike at first: one of them counts
     numbers = {"last": -1, "zero": 0, "end": END, "words": WORDS, "yes": True}
     constants: dict[str, object] = {
-        **decoder(), **{name: np.array(v) for name, v in numbers.items()},
-        "one": np.array([1]), "flat": np.array([-1]), "beams": np.array([BEAMS]), "start": start,
-    }  # fmt: skip
+        **decoder(),
+        **{name: np.array(v) for name, v in numbers.items()},
+        **{name: np.array([v]) for name, v in {"one": 1, "flat": -1, "beams": BEAMS}.items()},
+        "start": start,
+    }
     return model(
         [node("Loop", ["most", "yes", "first", "start"], ["found", "total"], body=body)], inputs, outputs, constants
     )
