@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import pytest
 from tests.runtime.conftest import FlatImage
 from tests.runtime.test_model import add
 
 CALLS = 500
 
 
+@pytest.mark.timed
 def test_a_call_takes_less_than_15_microseconds(flat: FlatImage) -> None:
     model = add(flat)
     a, b = np.ones(4, np.float32), np.ones(4, np.float32)
