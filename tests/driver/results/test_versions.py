@@ -135,9 +135,9 @@ def test_a_sum_of_nothing_beside_versions() -> None:
 def test_loops_that_were_scheduled_to_be_weighed_are_not_scheduled_again(monkeypatch: pytest.MonkeyPatch) -> None:
     scheduled: list[str] = []
 
-    def noted(program: Program, target: Target, choose: Choose) -> Schedule:
+    def noted(program: Program, target: Target, choose: Choose, takes: Takes | None = None) -> Schedule:
         scheduled.append(canonical_text(program))
-        return schedule_program(program, target, choose)
+        return schedule_program(program, target, choose, takes)
 
     monkeypatch.setattr(kernel, "schedule_program", noted)
     made = build(softmax())
