@@ -12,7 +12,7 @@ from tests.driver.host.ways import Ways
 from tests.frontends.onnx.nodes import float_inputs, floats, int64s, model_of, node
 
 import weft
-from weft.cost import Choose, Plan, Step, Versions
+from weft.cost import Choose, Plan, Step, Takes, Versions
 from weft.driver import kernel
 from weft.driver.build import Compilation, build
 from weft.driver.host_model import replay_model
