@@ -55,6 +55,7 @@ def assert_identical(ours: list[np.ndarray], again: list[np.ndarray]) -> None:
         assert a.tobytes() == b.tobytes()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", MODELS)
 def test_outputs_are_those_of_onnx_runtime(name: str) -> None:
     proto = MODELS[name]()
@@ -118,7 +119,7 @@ def test_older_processors(name: str, level: str) -> None:
     assert_close(outputs(weft.compile(proto, target), inputs), expected(proto, inputs))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("opt_level", [0, 1, 2])
 @pytest.mark.parametrize("name", MODELS)
 def test_lower_levels_of_optimization(name: str, opt_level: int) -> None:

@@ -62,6 +62,7 @@ def imports(path: Path) -> set[str]:
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", BACKENDS)
 def test_nobody_imports_a_backend_but_itself(name: str) -> None:
     package = BACKENDS[name]

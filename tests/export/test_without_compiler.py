@@ -74,7 +74,7 @@ def compiled_and_saved(source: Path) -> Saved:
     return Saved(path, model, inputs, model.run([inputs[s.name] for s in model.inputs]))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_networks_of_the_benchmarks_made_small(name: str, tmp_path: Path) -> None:
     """With fewer layers and smaller inputs, but all of their operators."""

@@ -145,6 +145,7 @@ def test_models_from_files(name: str) -> None:
     check(weft.backend.prepare(model), stored("input"), stored("output"), 1e-3, 1e-7)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("order", [0, 1])
 def test_the_places_of_maxima(stride: int, order: int) -> None:

@@ -29,6 +29,7 @@ def attention(queries: int, keys: int, kind: int, is_causal: int = 0) -> onnx.Mo
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("queries", "keys", "kind", "is_causal", "arch"),
     [

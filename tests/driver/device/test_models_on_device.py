@@ -49,21 +49,21 @@ def check_on(target: str, make: Callable[[], onnx.ModelProto]) -> None:
 
 
 @needs_opencl
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 def test_results_with_opencl_are_those_of_the_processor(make: Callable[[], onnx.ModelProto]) -> None:
     check_on("opencl", make)
 
 
 @needs_opencl
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 def test_results_of_threads_with_opencl_are_those_of_the_processor(make: Callable[[], onnx.ModelProto]) -> None:
     check_on("opencl -device=any", make)
 
 
 @needs_webgpu
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 def test_results_with_webgpu_are_those_of_the_processor(make: Callable[[], onnx.ModelProto]) -> None:
     check_on("webgpu", make)

@@ -90,6 +90,7 @@ DRAWS: dict[str, Draw] = {
 }
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", DRAWS)
 def test_results_are_those_of_the_processor(name: str, target: str) -> None:

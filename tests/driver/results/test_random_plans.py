@@ -68,6 +68,7 @@ def check(name: str, seed: int) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5, err_msg=f"{name}, seed {seed}")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_random_plan_is_right(name: str) -> None:
     check(name, seed=0)

@@ -25,6 +25,7 @@ def assert_close(got: object, wanted: Array) -> None:
     assert np.abs(got - wanted).max() <= 1e-5 * np.abs(wanted).max()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_network_equals_jax(name: str) -> None:
     network, given = NETWORKS[name]

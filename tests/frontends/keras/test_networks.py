@@ -20,6 +20,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MODELS)
 def test_network_equals_keras(name: str) -> None:
     model = weft.compile(FOLDER / name)

@@ -48,6 +48,7 @@ def product(
     return model, matrix.T if trans else matrix
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("trans", [False, True])
 @pytest.mark.parametrize(
     ("kind", "block", "zero"),

@@ -102,6 +102,7 @@ def test_border_takes_no_bytes_for_floats() -> None:
     assert type_name(made.inputs[0].dtype) == "tensor(float8e4m3fn)"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("code", [TensorProto.INT4, TensorProto.UINT2, TensorProto.FLOAT8E5M2, TensorProto.FLOAT4E2M1])
 def test_weights_are_dequantised_by_blocks(code: int, tmp_path: Path) -> None:
     w = elements(code, 16, 9)
@@ -128,6 +129,7 @@ def test_weights_are_dequantised_by_blocks(code: int, tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.asarray(weft.load(tmp_path / "saved.weft")(x)), np.asarray(made(x)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("code", [TensorProto.UINT4, TensorProto.INT2, TensorProto.FLOAT4E2M1])
 @pytest.mark.parametrize("shape", [(1 << 20,), (4, 3, 1 << 16), (3, 1 << 18)])
 def test_large_weights_are_held_several_elements_a_byte(code: int, shape: tuple[int, ...]) -> None:

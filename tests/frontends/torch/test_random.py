@@ -20,7 +20,7 @@ import weft  # noqa: E402
 F = torch.nn.functional
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("function", "x", "mean", "variance"), MOMENTS.values(), ids=MOMENTS)
 def test_moments(function: Callable[..., Any], x: Any, mean: float, variance: float) -> None:
     model = weft.compile(exported(Module(function), [x]), threads=1)

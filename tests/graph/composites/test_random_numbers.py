@@ -53,6 +53,7 @@ DISTRIBUTIONS: dict[str, tuple[Draw, Callable[[float], float]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("draw", "share_below"), DISTRIBUTIONS.values(), ids=DISTRIBUTIONS)
 def test_distribution(draw: Draw, share_below: Callable[[float], float]) -> None:
     check_distribution(drawn(draw), share_below)

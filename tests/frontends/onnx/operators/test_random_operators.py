@@ -46,6 +46,7 @@ def compiled(nodes: Sequence[NodeProto], inputs: Any = (), outputs: Sequence[str
     return weft.compile(model_of(nodes, dict(inputs), outputs, opset=22, **more), threads=1)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", [FLOAT, DOUBLE, F16, BF16])
 @pytest.mark.parametrize("op", DRAWN)
 def test_types_and_distributions(op: str, kind: int) -> None:

@@ -51,6 +51,7 @@ def by_runtime(model: ModelProto, x: Any) -> Any:
     return onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("attributes", CASES.values(), ids=CASES)
 def test_tokens_are_those_of_onnx_runtime(attributes: dict[str, Any]) -> None:
     model = tokenizer(["n"], **attributes)
@@ -102,6 +103,7 @@ VECTORIZERS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("vectorizer", VECTORIZERS.values(), ids=VECTORIZERS)
 def test_vectorizers_equal_scikit_learn(vectorizer: Any) -> None:
     fitted = vectorizer.fit(SENTENCES)

@@ -49,6 +49,7 @@ def quantum_of(model: ModelProto) -> float | None:
     return float(numpy_helper.to_array(weights[last.input[1]])) if last.op_type == "DequantizeLinear" else None
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("network", "mode"), [c if c in DEFAULTS else pytest.param(*c, marks=slow) for c in CASES])
 def test_all_that_is_quantized(network: str, mode: str) -> None:
     check(network, EVERYWHERE[mode], QUANTA.get(mode, 1))

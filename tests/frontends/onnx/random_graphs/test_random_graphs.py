@@ -33,6 +33,7 @@ def check(seed: int) -> None:
         assert error(np.asarray(y), exact) <= limit, f"output {k} of seed {seed}"
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(12))
 def test_a_random_model_is_as_exact_as_in_onnx_runtime(seed: int) -> None:
     check(seed)

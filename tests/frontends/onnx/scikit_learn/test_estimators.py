@@ -48,7 +48,7 @@ def wanted(fitted: Any, x: Array, count: int) -> list[Array]:
     return [a.toarray() if hasattr(a, "toarray") else np.asarray(a) for a in found[:count]]
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", ALL, ids=title)
 def test_estimator(case: Case) -> None:
     fitted, model = converted(case)

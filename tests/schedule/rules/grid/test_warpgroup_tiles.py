@@ -74,6 +74,7 @@ def model(kind: int, m: int, k: int, n: int, *, transposed: bool) -> ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("tile", "sizes"),
     [
