@@ -28,7 +28,7 @@ from weft.ir.expr.traits import accesses, map_accesses, nodes_with, reads_memory
 from weft.ir.simplifier.ramps import as_ramp
 from weft.ir.simplifier.simplify import simplify
 from weft.ir.text.names import Names, identifier, is_reserved
-from weft.ir.text.parser import ExprParser, Plan, parse_expr, python_syntax
+from weft.ir.text.parser import ExprParser, Plan, TextError, parse_expr, python_syntax
 from weft.ir.text.printer import ATOM, AliasPrinter, ExprPrinter, Text, TooLong, print_expr, writes
 
 __all__ = [
@@ -140,6 +140,7 @@ __all__ = [
     "post_order",
     "print_expr",
     "prove",
+    "TextError",
     "python_syntax",
     "reads_memory",
     "rewrite",

@@ -34,7 +34,7 @@ from weft.graph.functions.nodes import (
     TensorNote,
     Value,
 )
-from weft.ir.text.parser import TextError, python_syntax
+from weft.ir import TextError, python_syntax
 from weft.support.dtypes import parse_dtype
 
 _INFIX: Final[dict[type[ast.AST], str]] = {
