@@ -18,6 +18,11 @@ Array = np.ndarray[Any, Any]
 W: Final[Array] = np.linspace(0, 1, 8, dtype=np.float32)
 X: Final[Array] = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
 
+
+def collatz(n: int) -> int:
+    return 0 if n == 1 else 1 + collatz(n // 2 if n % 2 == 0 else 3 * n + 1)
+
+
 REPEAT: Final = """
 def repeat(f, k, x):
     return x if k == 0 else repeat(f, k - 1, f(x))
@@ -104,6 +109,26 @@ def main(x: f32[3, 8], k: i64[()]):
     return tree(3, x, k)
 """,
         lambda x, k: x * 2.0 ** min(k, 3) + max(3 - k, 0),
+    ),
+    "numbers that change in a loop": (
+        """
+def collatz(n, steps):
+    return steps if n == 1 else collatz(n / 2 if n % 2 == 0 else 3 * n + 1, steps + 1)
+
+def main(x: f32[3, 8], k: i64[()]):
+    return collatz(k + 1, 0), collatz(k + 26, cast(0, dtype=i64))
+""",
+        lambda x, k: (collatz(k + 1), collatz(k + 26)),
+    ),
+    "a known condition around one that a run decides": (
+        """
+def f(c, n, x):
+    return x if c > 2 else (f(c + 1, n - 1, x * 2.0) if n > 0 else x + 1.0)
+
+def main(x: f32[3, 8], k: i64[()]):
+    return f(cast(0, dtype=i64), k, x)
+""",
+        lambda x, k: x * 2.0 ** min(k, 3) + (1.0 if k < 3 else 0.0),
     ),
     "sizes and attributes": (
         """

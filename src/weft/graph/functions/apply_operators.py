@@ -62,7 +62,7 @@ class Operators:
         dtype = tensors[0].dtype if tensors else _type_of_numbers(given)
         operands = [None if v is None else self.tensor(v, f"an operand of {name}", dtype) for v in given]
         made = self.builder.add_many(name, *operands, **keywords)
-        results = made if tensors else [_as_number(v) for v in made]
+        results = made if tensors or keywords else [_as_number(v) for v in made]
         return results[0] if len(results) == 1 else tuple(results)
 
     def partial(self, given: Sequence[Item]) -> Partial:

@@ -79,7 +79,15 @@ def _shape(note: TensorNote, graph: Graph) -> list[Any]:
 
 
 class _NoLoop(Exception):
-    """A recursion changes what is no tensor, so that its calls are different code."""
+    """The calls of a recursion are different code: it changes functions, or conditions that were known."""
+
+
+class _Changed(Exception):
+    """A recursion changes arguments that are no states of its loop yet, those at *places*."""
+
+    def __init__(self, places: list[int]) -> None:
+        super().__init__()
+        self.places = places
 
 
 class _Inliner(Operators):
@@ -99,7 +107,7 @@ class _Inliner(Operators):
         if len(self.nested) >= NESTED_CALLS:
             self.fail(
                 f"calls nest {NESTED_CALLS} deep: nothing that is known ends the recursion of {called.callee.function.name}",
-                "let the function call itself as the last thing it does, and change only tensors: that is a loop",
+                "let the function call itself as the last thing it does, and change only tensors and numbers: a loop",
             )
         self.nested.append("")
         try:
@@ -165,12 +173,14 @@ class _Inliner(Operators):
 
     def tail(self, e: Expression, variables: Variables, called: FunctionCall) -> Item | FunctionCall:
         """Returns the value of an expression at the end of the function that is *called*, or the call that it is."""
+        path: list[tuple[Choose, bool]] = []
         while isinstance(e, Choose):
             self.line = e.line
             condition = self.value(e.condition, variables)
             known = self.known(condition)
             if known is None:
-                return self.choice(e, condition, variables, called)
+                return self.choice(e, condition, variables, called, path)
+            path.append((e, known))
             e = e.then if known else e.other
         following = self.called(e, variables)
         return self.value(e, variables) if following is None else following
@@ -198,12 +208,22 @@ class _Inliner(Operators):
             self.fail(f"the condition is {condition!r}, and should be a bool", "compare it with a number")
         return None
 
-    def choice(self, e: Choose, condition: Item, variables: Variables, called: FunctionCall) -> Item:
-        """Returns the value of a choice at the end of a function that only a run makes: a loop, or an `if` region."""
+    def choice(
+        self,
+        e: Choose,
+        condition: Item,
+        variables: Variables,
+        called: FunctionCall,
+        path: Sequence[tuple[Choose, bool]],
+    ) -> Item:
+        """Returns the value of a choice at the end of a function that only a run makes: a loop, or an `if` region.
+
+        *path* has the choices that led to it, which were known.
+        """
         for again, go_on in ((e.then, True), (e.other, False)):
             if self.is_call_of(called.callee, again, variables):
                 try:
-                    return self.as_loop(called, e, condition, go_on=go_on)
+                    return self.as_loop(called, e, condition, path, go_on=go_on)
                 except _NoLoop:
                     break
         return self.branched(e, condition, variables)
@@ -232,8 +252,13 @@ class _Inliner(Operators):
         function, _ = applied_to(found)
         return isinstance(function, Closure) and function.function is callee.function
 
-    def as_loop(self, called: FunctionCall, e: Choose, condition: Item, *, go_on: bool) -> Item:
-        """Returns the result of a function that calls itself while a condition is *go_on*: its tensors are states of a loop."""
+    def as_loop(
+        self, called: FunctionCall, e: Choose, condition: Item, path: Sequence[tuple[Choose, bool]], *, go_on: bool
+    ) -> Item:
+        """Returns the result of a function that calls itself while a condition is *go_on*: its tensors are states of a loop.
+
+        So are its numbers that change. Raises `_NoLoop` where others change, or where an iteration may leave the *path*.
+        """
         again, base = (e.then, e.other) if go_on else (e.other, e.then)
         states = [k for k, v in enumerate(called.given) if isinstance(v, GraphValue | CompileTimeConstant)]
 
@@ -242,6 +267,8 @@ class _Inliner(Operators):
             given = tuple([now.get(k, v) for k, v in enumerate(called.given)])
             inside = self.entered(FunctionCall(called.callee, given, again.line))
             self.bind(called.callee.function.body, inside)
+            if any(self.known(self.value(outer.condition, inside)) is not known for outer, known in path):
+                raise _NoLoop
             return inside
 
         def step(
@@ -250,15 +277,22 @@ class _Inliner(Operators):
             with self.region(b):
                 following = self.called(again, iteration(values))
                 assert following is not None
-                others = [k for k in range(len(called.given)) if k not in states]
-                if not all(same(following.given[k], called.given[k]) for k in others):
-                    raise _NoLoop
+                pairs = zip(following.given, called.given, strict=True)
+                changed = [k for k, (new, old) in enumerate(pairs) if k not in states and not same(new, old)]
+                if changed:
+                    raise _Changed(changed)
                 new = [self.tensor(following.given[k], "a state of the loop") for k in states]
                 return self.goes_on(self.value(e.condition, iteration(new)), go_on=go_on), new, []
 
-        initial = [self.tensor(called.given[k], "a state of the loop") for k in states]
-        last, _ = loop(self.builder, None, self.goes_on(condition, go_on=go_on), initial, step)
-        return self.value(base, iteration(last))
+        while True:
+            initial = [self.tensor(called.given[k], "a state of the loop") for k in states]
+            try:
+                last, _ = loop(self.builder, None, self.goes_on(condition, go_on=go_on), initial, step)
+                return self.value(base, iteration(last))
+            except _Changed as found:
+                if not all(isinstance(called.given[k], bool | int | float) for k in found.places):
+                    raise _NoLoop from None
+                states = sorted([*states, *found.places])
 
     def goes_on(self, condition: Item, *, go_on: bool) -> Operand:
         """Returns whether a loop goes on."""
