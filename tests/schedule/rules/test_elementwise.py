@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from weft.driver.function import build_function
-from weft.ir import Expr
+from weft.ir import Expr, cast
 from weft.ops import OPERATORS
 from weft.schedule import Schedule, schedule_program
-from weft.support.dtypes import f32
+from weft.support.dtypes import bf16, f32
 from weft.targets import cpu, parse_target
 from weft.te import Tensor, compute, placeholder, to_program
 
@@ -37,6 +37,12 @@ def test_vectors_do_not_cross_the_end_of_a_period(period: int, splits: bool) -> 
     found = np.empty((10, 6 * period), np.float32)
     build_function(schedule_program(to_program([y.op.inputs[0]], [y]), parse_target("cpu")).program)(x, found)
     np.testing.assert_array_equal(found, np.tile(x, (2, 6)))
+
+
+def test_elements_are_narrowed_a_vector_of_the_wide_ones_at_a_time() -> None:
+    x = placeholder((3, 2, 5, 16), f32, "x")
+    y = compute((3, 5, 2, 16), lambda n, w, p, c: cast(x[n, p, w, c], bf16), "y")
+    assert "vectorized(0, 16)" in str(schedule_program(to_program([x], [y]), ALONE).program)  # half a vector of bf16
 
 
 def test_a_value_of_shared_operands_is_looked_through_once() -> None:

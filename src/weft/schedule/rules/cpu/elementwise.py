@@ -23,8 +23,14 @@ def schedule_elementwise(s: Schedule, ref: BlockRef, p: Planner) -> None:
         return
     lanes = p.lanes(block_of(s, ref).writes[0].buffer.dtype.bits)
     loops = _split_by_period(s, ref, _fuse_flat(s, ref, loops, lanes), lanes)
-    outer = vectorize_last(s, loops, lanes)
+    outer = vectorize_last(s, loops, lanes, shortest=_fewest_lanes(s, ref, p) // 2 + 1)
     parallelize(s, ref, outer, p)
+
+
+def _fewest_lanes(s: Schedule, ref: BlockRef, p: Planner) -> int:
+    """Returns the lanes of a vector of the widest elements that a block reads or writes: as many convert at once."""
+    block = block_of(s, ref)
+    return min([p.lanes(x.buffer.dtype.bits) for x in (*block.reads, *block.writes)])
 
 
 def _is_serial(s: Schedule, ref: BlockRef) -> bool:
