@@ -6,15 +6,17 @@
     .venv/bin/python benchmarks/low_precision.py --bf16              float32 models, factors rounded to bf16, beside OpenVINO's
 
 The models are networks of this benchmark, quantised by `onnxruntime.quantization` with random calibration data, or built here.
-Both engines run in turns in this process with one thread; times are of the processor. OpenVINO, which chooses bf16 itself where
-there is AMX, need not be installed but for --bf16: `.venv/bin/python -m pip install openvino`. Differences are to float32 there.
+The engines run in turns in this process with one thread; times are of the processor, and ratios to the better of the peers.
+OpenVINO, which chooses bf16 itself where there is AMX, need not be installed but for --bf16:
+`.venv/bin/python -m pip install openvino`. Differences are to float32 there, else to the first peer that runs the model.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -143,16 +145,51 @@ def dynamic(model: Callable[[], onnx.ModelProto]) -> onnx.ModelProto:
     return _through_files(model(), lambda a, b, _: quantize_dynamic(a, b, weight_type=QuantType.QInt8))
 
 
-def half(model: Callable[[], onnx.ModelProto]) -> onnx.ModelProto:
-    """The model with float32 made float16, its inputs and outputs too."""
+def half(model: Callable[[], onnx.ModelProto], kind: int = TensorProto.FLOAT16) -> onnx.ModelProto:
+    """The model with float32 made float16, or bfloat16, its inputs and outputs too."""
     made = onnx.shape_inference.infer_shapes(model())
+    dtype = helper.tensor_dtype_to_np_dtype(kind)
     for t in made.graph.initializer:
         if t.data_type == TensorProto.FLOAT:
-            t.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(t).astype(np.float16), t.name))
+            t.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(t).astype(dtype), t.name))
     for v in (*made.graph.input, *made.graph.output):
-        v.type.tensor_type.elem_type = TensorProto.FLOAT16
+        v.type.tensor_type.elem_type = kind
+    for node in made.graph.node:
+        for a in node.attribute:
+            if a.type == onnx.AttributeProto.TENSOR and a.t.data_type == TensorProto.FLOAT:
+                a.t.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(a.t).astype(dtype), a.t.name))
     del made.graph.value_info[:]
     return made
+
+
+def low_bits(model: Callable[[], onnx.ModelProto], bits: int, block: int = 32) -> onnx.ModelProto:
+    """The model with constant factors of products in *bits* bits, a scale to each *block* of a column (MatMulNBits)."""
+    made = model()
+    weights = {t.name: numpy_helper.to_array(t) for t in made.graph.initializer}
+    for node in made.graph.node:
+        w = weights.get(node.input[1]) if node.op_type == "MatMul" else None
+        if w is None or w.ndim != 2 or w.shape[0] % block:
+            continue
+        columns = w.T.reshape(w.shape[1], -1, block)
+        scales = np.abs(columns).max(-1) / (2 ** (bits - 1) - 1)
+        whole = np.rint(columns / np.maximum(scales, 1e-30)[..., None]) + 2 ** (bits - 1)
+        packed = whole.astype(np.uint8)
+        if bits == 4:
+            packed = packed[..., ::2] | packed[..., 1::2] << 4
+        given = {"codes": packed, "scales": scales.astype(np.float32).reshape(-1)}
+        names = [f"{node.input[1]}_{k}" for k in given]
+        made.graph.initializer.extend(map(numpy_helper.from_array, given.values(), names))
+        sizes = {"K": w.shape[0], "N": w.shape[1], "bits": bits, "block_size": block}
+        node.CopyFrom(
+            helper.make_node(
+                "MatMulNBits", [node.input[0], *names], list(node.output), node.name, domain="com.microsoft", **sizes
+            )
+        )
+    used = {i for n in made.graph.node for i in n.input}
+    kept = [t for t in made.graph.initializer if t.name in used]
+    del made.graph.initializer[:]
+    made.graph.initializer.extend(kept)
+    return _model(made.graph)
 
 
 def _through_files(model: onnx.ModelProto, quantise: Callable[[str, str, onnx.ModelProto], None]) -> onnx.ModelProto:
@@ -183,6 +220,11 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "matmul_4bits_row": partial(matmul_n_bits, 1),
     "matmul_4bits_128_rows": partial(matmul_n_bits, 128),
     "matmul_8bits_row": partial(matmul_n_bits, 1, bits=8),
+    "resnet18_bf16": partial(half, resnet18, TensorProto.BFLOAT16),
+    "bert_fp16": partial(half, partial(encoder, 2)),
+    "bert_bf16": partial(half, partial(encoder, 2), TensorProto.BFLOAT16),
+    "gpt2_token_8bits": lambda: low_bits(decoder_step, 8),
+    "gpt2_token_4bits": lambda: low_bits(decoder_step, 4),
 }
 
 
@@ -216,8 +258,11 @@ NARROWED: dict[str, Callable[[], onnx.ModelProto]] = {
     "mlp": mlp,
     "bert_2_layers": partial(encoder, 2),
     "gpt2_token": decoder_step,
+    "resnet18_fp16": partial(half, resnet18),
+    "bert_2_layers_fp16": partial(half, partial(encoder, 2)),
+    "matmul_4bits_128_rows": partial(matmul_n_bits, 128),
 }
-"""Float32 models that are computed in bf16."""
+"""Models of float32 and float16 that are computed in bf16."""
 
 
 def inputs_of(model: onnx.ModelProto, seed: int = 0) -> Feed:
@@ -238,57 +283,89 @@ def difference(got: np.ndarray, wanted: np.ndarray) -> float:
     return float(np.abs(a - b).max() / max(np.abs(b).max(), 1e-30))
 
 
-def compare_narrowed(name: str, rounds: int) -> None:
-    """Compares a float32 model in bf16 with OpenVINO, which is left its own choice of precision."""
+Run = Callable[[], Any]
+
+
+def openvino_run(model: bytes, feed: Feed, precision: str = "") -> Run:
+    """A call of OpenVINO with one thread, in *precision*, activations included; in those of its choice if empty."""
     import openvino  # needed for nothing else here
 
-    model = NARROWED[name]()
-    feed, bytes_ = inputs_of(model), model.SerializeToString()
-    compiled, exact = (weft.compile(bytes_, threads=1, precision=p) for p in ("bf16", "model"))
     settings = {
+        **({"INFERENCE_PRECISION_HINT": precision, "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"} if precision else {}),
         "INFERENCE_NUM_THREADS": 1,
         "NUM_STREAMS": 1,
         "PERFORMANCE_HINT": "LATENCY",
         "ENABLE_CPU_PINNING": False,
     }
     core = openvino.Core()
-    request = core.compile_model(core.read_model(bytes_), "CPU", settings).create_infer_request()
-    wanted = np.asarray(exact(**feed))
-    theirs = np.array(next(iter(request.infer(feed).values())))
-    runs: dict[str, Callable[[], Any]] = {
-        "bf16": lambda: compiled(**feed),
-        "openvino": request.infer,
-        "float32": lambda: exact(**feed),
-    }
+    request = core.compile_model(core.read_model(model), "CPU", settings).create_infer_request()
+    found = request.infer(feed)
+
+    def run() -> np.ndarray:
+        request.infer()
+        return np.array(next(iter(found.values())))
+
+    return run
+
+
+def onnxruntime_run(model: bytes, feed: Feed, precision: str) -> Run:
+    """A call of ONNX Runtime with one thread, in the *precision* of the model."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
+    session.run(None, feed)
+    return lambda: session.run(None, feed)[0]
+
+
+def in_turns(runs: dict[str, Run], rounds: int) -> dict[str, list[float]]:
+    """The processor time of a call of each of *runs*, round by round."""
     times: dict[str, list[float]] = {k: [] for k in runs}
     for _ in range(rounds):
         for k, run in runs.items():
             times[k].append(seconds(run))
-    ratio = median([a / b for a, b in zip(times["bf16"], times["openvino"], strict=True)])
-    told = "   ".join([f"{k} {1e3 * median(t):8.3f} ms" for k, t in times.items()])
-    ours, peer = difference(np.asarray(compiled(**feed)), wanted), difference(theirs, wanted)
-    print(f"{name:16} {told}   ratio {ratio:5.2f}   differences {ours:.1e} {peer:.1e}", flush=True)
+    return times
+
+
+def told(name: str, times: dict[str, list[float]], ours: str, peers: Sequence[str]) -> str:
+    """A line with the medians, and that of the ratios of *ours* to the best of its *peers*."""
+    ratios = [t / min([times[p][k] for p in peers]) for k, t in enumerate(times[ours])] if peers else []
+    line = "   ".join([f"{k} {1e3 * median(t):8.3f} ms" for k, t in times.items()])
+    return f"{name:30} {line}   ratio {median(ratios) if ratios else float('nan'):5.2f}"
+
+
+def compare_narrowed(name: str, rounds: int) -> None:
+    """Compares a model in bf16 with OpenVINO, which chooses bf16 itself."""
+    model = NARROWED[name]()
+    feed, bytes_ = inputs_of(model), model.SerializeToString()
+    compiled, exact = (weft.compile(bytes_, threads=1, precision=p) for p in ("bf16", "model"))
+    runs: dict[str, Run] = {
+        "bf16": lambda: compiled(**feed),
+        "openvino": openvino_run(bytes_, feed),
+        "as it is": lambda: exact(**feed),
+    }
+    line, wanted = told(name, in_turns(runs, rounds), "bf16", ["openvino"]), np.asarray(exact(**feed))
+    ours, peer = (difference(np.asarray(runs[k]()), wanted) for k in ("bf16", "openvino"))
+    print(f"{line}   differences {ours:.1e} {peer:.1e}", flush=True)
+
+
+PEERS: dict[str, Callable[[bytes, Feed, str], Run]] = {"onnxruntime": onnxruntime_run, "openvino": openvino_run}
+PRECISIONS = {"fp16": "f16", "bf16": "bf16"}
+"""What OpenVINO is held to by the end of a model's name; others to float32, beside what is quantised."""
 
 
 def compare(name: str, rounds: int) -> None:
+    """Compares a model with the peers that run it."""
     model = MODELS[name]()
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-    compiled, feed = weft.compile(model, threads=1), inputs_of(model)
-    runs: dict[str, Callable[[], Any]] = {"weft": lambda: compiled(**feed), "ort": lambda: session.run(None, feed)}
-    got, wanted = runs["weft"](), runs["ort"]()[0]
-    times: dict[str, list[float]] = {k: [] for k in runs}
-    for _ in range(rounds):
-        for k, run in runs.items():
-            times[k].append(seconds(run))
-    ms = {k: 1e3 * median(t) for k, t in times.items()}
-    ratio = median([a / b for a, b in zip(times["weft"], times["ort"], strict=True)])
-    print(
-        f"{name:32} weft {ms['weft']:9.3f} ms   ort {ms['ort']:9.3f} ms   ratio {ratio:5.2f}"
-        f"   difference {difference(np.asarray(got), wanted):.1e}",
-        flush=True,
-    )
+    bytes_, feed = model.SerializeToString(), inputs_of(model)
+    compiled, precision = weft.compile(model, threads=1), PRECISIONS.get(name.split("_")[-1], "f32")
+    runs: dict[str, Run] = {"weft": lambda: compiled(**feed)}
+    for peer, start in PEERS.items():
+        with suppress(Exception):  # it lacks an operator or a type, or is not installed
+            runs[peer] = start(bytes_, feed, precision)
+    peers = [p for p in runs if p != "weft"]
+    line = told(name, in_turns(runs, rounds), "weft", peers)
+    apart = difference(np.asarray(runs["weft"]()), runs[peers[0]]()) if peers else float("nan")
+    print(f"{line}   difference {apart:.1e}", flush=True)
 
 
 def instructions(size: int = 256) -> None:

@@ -41,10 +41,13 @@ from weft.cost.graph.layout import (
     plain_cycles, unfused_cycles,
 )
 from weft.cost.graph.low_precision import (
-    NARROW_BLOCK, ByteFragments, ByteProduct, FloatConvolution, FloatProduct, GroupedOperands, NarrowFactors, NarrowWeight,
+    ByteFragments, ByteProduct, FloatProduct, GroupedOperands, NarrowFactors, NarrowWeight,
     RoundedFactors, TakenApart, byte_fragment_plans, grouped_plans, low_bit_panel_plans,
-    narrow_convolution_plans, narrow_factor_plans, narrow_weight_plans,
+    narrow_factor_plans, narrow_weight_plans,
     rounded_factor_plans, taken_apart_plans,
+)
+from weft.cost.graph.matrix_convolutions import (
+    NARROW_BLOCK, BlockedConvolution, ByteBlock, byte_block_plans, narrow_convolution_plans,
 )
 from weft.cost.graph.packing import (
     PANEL_VECTORS, GridOperand, Panel, RightOperand, grid_operand_plans, panel_plans, right_operand_plans,
@@ -101,10 +104,10 @@ from weft.cost.graph.winograd import (
 
 __all__ = [
     "Accept", "Accumulators", "Address", "Answering", "AttentionSizes", "AttentionTile", "BANKS", "Borders",
-    "ByteFragments", "ByteProduct",
+    "BlockedConvolution", "ByteBlock", "ByteFragments", "ByteProduct",
     "CONDITION_ROUNDS", "CacheTile", "Candidate", "Candidates", "Case", "Choose", "Choosing", "CodeBudget", "Convolution",
     "CostSource", "D", "DIRECT", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "ENTRY_CYCLES",
-    "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FEW_AT_ONCE", "FOLDED_TIMES_CONSTANTS", "FloatConvolution", "FloatProduct",
+    "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FEW_AT_ONCE", "FOLDED_TIMES_CONSTANTS", "FloatProduct",
     "Following", "Form", "FragmentProduct",
     "FragmentTile", "FusePanels", "GAIN", "Gemv", "GridOperand", "GroupedOperands", "ImageProblem",
     "ImplicitProduct", "Inline", "InnerOrder", "JoinAttention", "KBlocks", "LARGEST_COMPARED_CONSTANT",
@@ -124,8 +127,8 @@ __all__ = [
     "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "Takes", "ThreadBlock", "Tile",
     "TileProblem", "TiledProduct", "Tiling", "TransposedPhases", "UNROLLED_FETCHES", "UNROLLED_VECTORS", "VECTOR_WORDS",
     "Versions", "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowTile", "Winograd", "WriteOut",
-    "accumulator_plans", "addressed", "attention_tile_plans", "blocked_cycles", "border_plans", "by_cost", "byte_fragment_plans",
-    "bytes_of", "bytes_touched",
+    "accumulator_plans", "addressed", "attention_tile_plans", "blocked_cycles", "border_plans", "by_cost", "byte_block_plans",
+    "byte_fragment_plans", "bytes_of", "bytes_touched",
     "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at", "depth_plans", "depthwise_cycles",
     "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements", "enough_tasks",
     "fma_cycles", "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "grid_operand_plans",

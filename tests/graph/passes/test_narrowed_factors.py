@@ -1,4 +1,4 @@
-"""Products on factors rounded to bf16: their results, what is left in float32, and when they are chosen."""
+"""Products on factors in bf16: their results, what is left in float32, and when they are chosen."""
 
 from __future__ import annotations
 
@@ -80,3 +80,16 @@ def test_a_model_in_bf16() -> None:
     wanted = np.asarray(weft.compile(model)(given))
     got = np.asarray(weft.compile(model, precision="bf16")(given))
     np.testing.assert_allclose(got, wanted, atol=4 * BF16_EPS * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("precision", ["model", "strict"])
+def test_factors_in_bf16_are_multiplied_as_they_are(precision: str) -> None:
+    g = Graph()
+    w, b = (g.constant(values(*shape).astype(bf16.numpy), n) for shape, n in (((64, 40), "w"), ((40,), "b")))
+    g.output(g.add("gemm", [g.input("x", (48, 64), bf16), w, b]), "y")
+    made, given = pack_matrices(g, Choosing(FAST), precision), random_inputs(g)
+    verify_graph(made)
+    assert ("matmul_grouped" in ops(made)) is (precision == "model")
+    assert made.outputs[0].dtype is bf16
+    (wanted,), (got,) = run_graph(g, given), run_graph(made, given)
+    np.testing.assert_allclose(got.astype(np.float32), wanted.astype(np.float32), rtol=2 * BF16_EPS)

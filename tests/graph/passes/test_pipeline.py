@@ -136,7 +136,13 @@ def test_a_pass_that_is_off_is_skipped() -> None:
         "layout": {"lower_dilated_convolutions", "choose_layouts"},
         "prepacking": {"fold_packed_constants"},
         "strict": winograd
-        | {"recognize_layer_norm", "fold_scale_and_shift", "fold_dequantization", "place_weight_dequantization"},
+        | {
+            "recognize_layer_norm",
+            "fold_scale_and_shift",
+            "fold_dequantization",
+            "place_weight_dequantization",
+            "narrow_convolutions",
+        },
         "level 2": winograd | {"choose_layouts"},
         "level 1": winograd | {"choose_layouts", "pack_matrices"} | bytes_of_weights,
     }

@@ -41,19 +41,21 @@ def product(sizes: Sequence[int], kinds: tuple[DType, DType], *, epilogue: bool 
     return to_program([a, b, c], [compute((rows, columns), lambda i, j: y[i, j] + c[j], "z")], "product")
 
 
-def convolution(size: int, kernel: int, stride: int, kind: DType = bf16) -> Program:
-    """A convolution of 64 channels of which 32 stand side by side, padded."""
-    x, w = placeholder((1, 2, size, size, 32), kind, "x"), placeholder((2, 2, kernel, kernel, 16, 32, 2), kind, "w")
+def convolution(size: int, kernel: int, stride: int, block: int = 32) -> Program:
+    """A convolution in bf16 of 64 channels of which 32 stand side by side, padded, to *block* and as many again."""
+    x, w = placeholder((1, 2, size, size, 32), bf16, "x"), placeholder((2, 2, kernel, kernel, 16, block, 2), bf16, "w")
     pads = (kernel // 2,) * 4
     (y,) = OPERATORS["conv2d_grouped"]([x, w], {"strides": (stride, stride), "pads": pads})
     return to_program([x, w], [compute(y.shape, lambda *i: y[i] * 2, "z")], "convolution")
 
 
-def in_tiles(program: Program, machine: Target = AMX) -> Program:
-    """Schedules *program* in tiles, even where so few products would be faster in vectors."""
+def in_tiles(program: Program, machine: Target = AMX, tile: MatrixTile | None = None) -> Program:
+    """Schedules *program* in tiles, even where so few products would be faster in vectors: in *tile*, if that is given."""
 
     def choose(found: Sequence[Candidate[Any]]) -> Candidate[Any]:
         tiled = [c for c in found if isinstance(c.decision, MatrixTile) and c.decision.rows]
+        tiled = [c for c in tiled if tile is None or c.decision == tile]
+        assert tiled or not isinstance(found[0].decision, MatrixTile)
         return min(tiled or found, key=lambda c: c.cycles)
 
     made = schedule_program(program, machine, choose).program
@@ -105,6 +107,40 @@ def test_convolutions_are_products_of_the_places_of_a_row(size: int, kernel: int
     load(lower(in_tiles(program, target), target, verify=True), target)[1](*by_tiles)
     load(lower(schedule_program(program, vectors).program, vectors), vectors)[1](*by_vectors)
     np.testing.assert_array_equal(by_tiles[-1], by_vectors[-1])
+
+
+LINES = [
+    (32, MatrixTile(4, 1, 1, lines=2)),
+    (32, MatrixTile(4, 1, 1, lines=4, wide=1)),
+    (64, MatrixTile(2, 2, 1, lines=1, wide=2)),
+    (64, MatrixTile(2, 2, 1, lines=2, wide=1)),
+]
+"""Channels of a panel, and tiles of some lines of an image and of a part of a panel."""
+
+
+@pytest.mark.parametrize(("block", "tile"), LINES)
+def test_lines_share_parts_of_a_panel(block: int, tile: MatrixTile) -> None:
+    program = convolution(4, 1, 1, block)
+    same_results(program, in_tiles(program, AMX, tile))
+
+
+@has_tiles
+@pytest.mark.parametrize(("block", "tile"), LINES)
+def test_machine_code_of_lines_and_parts_of_a_panel(block: int, tile: MatrixTile) -> None:
+    program, target = convolution(4, 3, 1, block), cpu("avx512")
+    by_tiles, by_vectors = arrays(program), arrays(program)
+    vectors = target.having(scopes=CPU_SCOPES)
+    load(lower(in_tiles(program, target, tile), target, verify=True), target)[1](*by_tiles)
+    load(lower(schedule_program(program, vectors).program, vectors), vectors)[1](*by_vectors)
+    np.testing.assert_array_equal(by_tiles[-1], by_vectors[-1])
+
+
+def test_lines_are_held_at_once_where_few_places_are_in_each() -> None:
+    problem = MatrixTileProblem(
+        bf16, bf16, f32, rows=14, columns=16, width=16, groups=1152, inner=16, others=14, lines=14
+    )
+    best = min(matrix_tile_plans(problem, AMX), key=lambda c: c.cycles).decision
+    assert (best.rows, best.lines, best.columns) == (14, 2, 2)
 
 
 def test_tiles_are_a_decision() -> None:

@@ -10,7 +10,6 @@ from typing import Final
 
 from weft.cost.demand import fma_cycles
 from weft.cost.graph.arithmetic import multiply_cycles
-from weft.cost.graph.layout import packing_cycles
 from weft.cost.graph.memory import streaming_cycles
 from weft.cost.graph.packing import MANY_ROWS, VECTOR_TIMES, Panel, panel_plans
 from weft.cost.plans.plan import Candidate, Decision
@@ -20,7 +19,7 @@ from weft.cost.rules.matrix_tiles import MatrixTileProblem, matrix_tile_plans
 from weft.cost.rules.shared_tile import GLOBAL_CYCLES, plain_product, shared_tile_plans
 from weft.support.dtypes import DType, bf16, f32, i8, i32
 from weft.targets import Target
-from weft.targets.instructions import GROUPS, ROW_BYTES, DotProduct, dot_products, group_of
+from weft.targets.instructions import DotProduct, dot_products, group_of
 
 GROUPING_CYCLES: Final = 0.5
 """The time of packing a byte in groups of neighbours: half a cycle of an Intel server (docs/design/0044). On a busy core of one
@@ -35,12 +34,6 @@ PANEL_VECTORS_OF_FEW_BITS: Final = 2
 
 TAKING_APART: Final = 4
 """Operations that make a vector of floats of weights in bytes, such as conversions and a scale: counted, not measured."""
-
-NARROW_BLOCK: Final = ROW_BYTES // bf16.bytes
-"""Channels of bf16 in a block: those of a row of a tile."""
-
-WINOGRAD_PART: Final = 0.4
-"""The part of its products that a convolution of 3 x 3 taps is taken to have by Winograd's method, transforms included."""
 
 ROUNDED: Final = 2
 """Operations for each element that is rounded to bf16: it is converted, and stored beside its float32: counted, not measured."""
@@ -256,35 +249,3 @@ def _narrow_cycles(p: FloatProduct, rows: int, panel: int, target: Target) -> fl
     time = VECTOR_TIMES[panel // lanes]
     found += [fma_cycles(rows * groups * panels * panel // lanes * s.cycles * time, target) for s in vectors]
     return min(found, default=None)
-
-
-@dataclass(frozen=True)
-class FloatConvolution:
-    """A convolution on channels in blocks: *width* places in each of so many *lines*, of *read* channels to *made* in a *window*.
-
-    It reads *image* elements. Where *by_winograd*, float32 may have fewer products.
-    """
-
-    lines: int
-    width: int
-    read: int
-    made: int
-    window: int
-    image: int
-    by_winograd: bool
-
-
-def narrow_convolution_plans(p: FloatConvolution, target: Target) -> list[Candidate[NarrowFactors]]:
-    """Returns the forms of a convolution whose factors may be rounded to bf16, by cycles; bf16 is in matrix registers."""
-    lanes, groups = target.lanes(f32.bits), p.read // group_of(bf16)
-    products = float(p.lines * p.width * p.read * p.made * p.window)
-    wide = multiply_cycles(products, f32.bits, target) * (WINOGRAD_PART if p.by_winograd else 1.0)
-    found = [Candidate(NarrowFactors(), wide)]
-    tiles = MatrixTileProblem(
-        bf16, bf16, f32, p.width, -(-p.made // lanes), lanes, groups * p.window, min(groups, GROUPS), p.lines
-    )
-    work = min([c.cycles for c in matrix_tile_plans(tiles, target) if c.decision.rows], default=None)
-    if work is not None:
-        moving = packing_cycles(p.image, f32.bits, target)
-        found.append(Candidate(NarrowFactors(lanes), work + moving))
-    return by_cost(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from weft.cost.demand import fma_cycles, l2_cycles
@@ -49,7 +49,8 @@ class MatrixTile(Decision):
     """The tiles of a product: tiles of *rows*, *row_tiles* x *columns* panels of the right factor of them at once.
 
     Without *rows* the product is computed in vectors. Blocks of *row_block* times as many rows, if not 0, are multiplied by all
-    panels before the next.
+    panels before the next. Where all rows are held at once, those of so many *lines* may be, which share the right factor. Of
+    panels wider than a tile, *wide* tiles are held at once; all where it is 0.
     """
 
     question = "the tiles of a product in matrix registers"
@@ -57,6 +58,8 @@ class MatrixTile(Decision):
     row_tiles: int = 1
     columns: int = 1
     row_block: int = 0
+    lines: int = 1
+    wide: int = 0
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,8 @@ class MatrixTileProblem:
     """A product of elements of the types *a* and *b*, summed in *sums*.
 
     It has *rows*, which are known, *columns* panels of *width* sums, and a reduction over *groups* of terms, the innermost axis
-    of which has *inner* of them, and *others* results for each of a row and a column. Rows of the left factor are *left_stride*
-    bytes apart, 0 where an index computes with the row.
+    of which has *inner* of them, and *others* results for each of a row and a column, those of *lines* beside one another of
+    the same right factor. Rows of the left factor are *left_stride* bytes apart, 0 where an index computes with the row.
     """
 
     a: DType
@@ -78,6 +81,7 @@ class MatrixTileProblem:
     inner: int
     others: int
     left_stride: int = 0
+    lines: int = 1
 
     @property
     def kinds(self) -> tuple[DType, DType, DType]:
@@ -94,9 +98,9 @@ def matrix_tile_plans(p: MatrixTileProblem, target: Target) -> Iterator[Candidat
     for rows in [r for r in range(2, MOST_ROWS + 1) if p.rows % r == 0]:
         if TileOperation("multiply", rows, p.sums, p.a, p.b).name not in known:
             continue
-        for row_tiles, columns in _arrangements(p.rows // rows, p.columns, p.width // TILE_LANES):
-            tile = MatrixTile(rows, row_tiles, columns, _row_block(p, rows * row_tiles, target))
-            yield Candidate(tile, _cycles(p, tile, target))
+        for tile in _arrangements(p, rows):
+            made = replace(tile, row_block=_row_block(p, rows * tile.row_tiles, target))
+            yield Candidate(made, _cycles(p, made, target))
 
 
 def _vector_cycles(p: MatrixTileProblem, target: Target) -> float:
@@ -105,13 +109,18 @@ def _vector_cycles(p: MatrixTileProblem, target: Target) -> float:
     return min([fma_cycles(vectors * c.cycles, target) for c in dot_plans(p.kinds, p.width, group_of(p.a), target)])
 
 
-def _arrangements(row_tiles: int, columns: int, wide: int) -> Iterator[tuple[int, int]]:
-    """Yields how many tiles of rows and how many panels, *wide* tiles each, are held at once: whole divisors of both."""
-    most = len(SUM_TILES)
-    for r in range(1, most + 1):
-        for c in range(1, most + 1):
-            if row_tiles % r == 0 and columns % c == 0 and r * c * wide <= most:
-                yield r, c
+def _arrangements(p: MatrixTileProblem, rows: int) -> Iterator[MatrixTile]:
+    """Yields how many tiles of *rows*, lines of them, panels, and parts of a panel are held at once: whole divisors of all."""
+    most, row_tiles, parts = len(SUM_TILES), p.rows // rows, p.width // TILE_LANES
+    for wide in _divisors(parts, most):
+        for r in _divisors(row_tiles, most // wide):
+            for lines in _divisors(p.lines, most // wide // r) if r == row_tiles else (1,):
+                for c in _divisors(p.columns, most // wide // r // lines) if wide == parts else (1,):
+                    yield MatrixTile(rows, r, c, lines=lines, wide=0 if wide == parts else wide)
+
+
+def _divisors(count: int, most: int) -> Iterator[int]:
+    return (n for n in range(1, most + 1) if count % n == 0)
 
 
 def _row_block(p: MatrixTileProblem, rows: int, target: Target) -> int:
@@ -125,11 +134,12 @@ def _row_block(p: MatrixTileProblem, rows: int, target: Target) -> int:
 
 def _cycles(p: MatrixTileProblem, tile: MatrixTile, target: Target) -> float:
     """Returns the cycles of all products in tiles; loads, from the second level of cache, are under way at the same time."""
-    wide = tile.columns * p.width // TILE_LANES
-    sums = tile.row_tiles * wide
-    loads = wide + tile.row_tiles * tile.rows / MOST_ROWS
-    right, left = wide * MOST_ROWS * ROW_BYTES, tile.row_tiles * tile.rows * ROW_BYTES
+    each = tile.wide or p.width // TILE_LANES
+    wide, tall = tile.columns * each, tile.row_tiles * tile.lines
+    sums = tall * wide
+    loads = wide + tall * tile.rows / MOST_ROWS
+    right, left = wide * MOST_ROWS * ROW_BYTES, tall * tile.rows * ROW_BYTES
     reading = max(loads * LOAD_CYCLES, l2_cycles(right + left, target))
     step = max(sums * max(tile.rows, SHORT_PRODUCT) * PRODUCT_CYCLES, reading)
-    count = p.others * (p.rows // tile.rows // tile.row_tiles) * (p.columns // tile.columns)
-    return count * (step * p.groups / GROUPS + sums * 2 * STORE_CYCLES)
+    tiles = p.others * (p.rows // tile.rows) * p.columns * (p.width // TILE_LANES)
+    return tiles / sums * (step * p.groups / GROUPS + sums * 2 * STORE_CYCLES)

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Any, Final, TypeAlias
 
 from weft.cost import (
+    BlockedConvolution,
+    ByteBlock,
     GroupedOperands,
     Planner,
+    byte_block_plans,
     group_blocks,
     grouped_plans,
     input_block,
@@ -122,15 +126,24 @@ class _Layouts:
         group = self.planner.decide(subject_of(node.output.name), GroupedOperands, plans).group
         if group == 0:
             return None
-        lanes = self.lanes(node.output.dtype)
-        block = self.block_of.get(x, min(lanes, -(-channels // group) * group))
+        lanes, wide = self.lanes(node.output.dtype), self._byte_block(node, w)
+        given = wide if channels % wide == 0 else min(lanes, -(-channels // group) * group)
+        block = self.block_of.get(x, given)
         if block % group:
             return None
-        packing: dict[str, Any] = {"in_block": block, "out_block": lanes, "group": group}
+        packing: dict[str, Any] = {"in_block": block, "out_block": wide, "group": group}
         weight = new.add("pack_conv_weight_groups", [w], name=f"{w.name}_packed", **packing)
         window = {k: node.attribute(k) for k in ("strides", "pads", "dilations")}
         twin = _add_twin(new, node, "conv2d_grouped", [self.blocked(new, x, block), weight, zero], **window)
         return self.plain(new, twin, made, node)
+
+    def _byte_block(self, node: Node, w: Constant) -> int:
+        """Returns the block of the channels that a convolution of bytes computes; sizes that are not known count as one."""
+        n, _, height, width = [_int(e) if isinstance(e, Const) else 1 for e in node.output.shape]
+        made, read, *window = w.extents
+        problem = BlockedConvolution(lines=n * height, width=width, read=read, made=made, window=prod(window))
+        plans = partial(byte_block_plans, problem)
+        return self.planner.decide(subject_of(node.output.name), ByteBlock, plans).channels
 
     def _padded_groups(
         self, new: Graph, node: Node, inputs: Inputs, blocks: tuple[int, int], attributes: dict[str, Any]

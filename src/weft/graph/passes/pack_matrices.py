@@ -36,14 +36,15 @@ from weft.graph.passes.rounded.tf32_factors import Tf32Factors
 from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr
-from weft.support.dtypes import f32
+from weft.support.dtypes import bf16, f32
 from weft.te import is_narrow
 
 
 def pack_matrices(graph: Graph, planner: Planner, precision: str = "model") -> Graph:
     """Returns *graph* with its matrix products on packed right-hand sides, where these are constant or used often enough.
 
-    Where *precision* is "bf16" or "tf32", factors of float32 are rounded to that if their products are faster then.
+    Where *precision* is "bf16" or "tf32", factors of float32 are rounded to that if their products are faster then. Factors in
+    bf16 are multiplied as they are where that is faster, unless it is "strict".
     """
     return rewrite_graph(graph, _Packing(graph, planner, precision).rewrite)
 
@@ -54,6 +55,7 @@ class _Packing:
     def __init__(self, graph: Graph, planner: Planner, precision: str) -> None:
         self.planner = planner
         self.narrow = NarrowedFactors(planner) if precision == "bf16" else None
+        self.in_bf16 = None if precision == "strict" or planner.is_grid else NarrowedFactors(planner)
         self.tf32 = Tf32Factors(planner) if precision == "tf32" and planner.is_grid else None
         self.panels: dict[tuple[Value, bool], Value] = {}
         self.kept: dict[Node, bool] = {}
@@ -92,7 +94,8 @@ class _Packing:
 
     def product(self, new: Graph, node: Node, inputs: Inputs) -> Value:
         """Returns a product of *inputs* by panels, with what a Gemm adds to it."""
-        if self.narrow is not None and (made := self._rounded(new, node, inputs, self.narrow)) is not None:
+        narrow = self.in_bf16 if node.output.dtype is bf16 else self.narrow
+        if narrow is not None and (made := self._rounded(new, node, inputs, narrow)) is not None:
             return made
         a, b = _factors(new, node, inputs)
         alpha, beta, c = _terms(node, inputs[2:])
@@ -105,16 +108,18 @@ class _Packing:
         return y if c is None or simple else new.add("add", [y, _scaled(new, c, beta)], source=node.source)
 
     def _rounded(self, new: Graph, node: Node, inputs: Inputs, factors: NarrowedFactors | Tf32Factors) -> Value | None:
-        """Returns a product on rounded factors, with what a Gemm adds to it; None where float32 is faster."""
+        """Returns a product on rounded factors, with what a Gemm adds to it, rounded once; None where float32 is faster."""
         a, b = _factors(new, node, inputs)
         made = factors.product(new, node, a, b, _is_transposed(node))
         if made is None:
             return None
         alpha, beta, c = _terms(node, inputs[2:])
-        y = _scaled(new, made, alpha)
-        if c is None:
-            return y
-        return new.add("add", [y, _scaled(new, c, beta)], source=node.source, name=node.output.name)
+        y, dtype = _scaled(new, made, alpha), node.output.dtype
+        if c is not None:
+            c = c if c.dtype is y.dtype else new.add("cast", [c], dtype=y.dtype)
+            name = node.output.name if y.dtype is dtype else ""
+            y = new.add("add", [y, _scaled(new, c, beta)], source=node.source, name=name)
+        return y if y.dtype is dtype else new.add("cast", [y], dtype=dtype, source=node.source, name=node.output.name)
 
     def _form(self, node: Node, *, is_transposed: bool) -> str:
         """Returns the form in which *node* reads its right-hand matrix; "rows" where there is no choice."""

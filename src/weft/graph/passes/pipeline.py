@@ -135,7 +135,7 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     # one layout for each chain of them
     Pass("choose_layouts", _choose_layouts, 1, (LAYOUT,)),
     # in blocks, and before they become others of float32
-    Pass("narrow_convolutions", _narrow_convolutions, 1),
+    Pass("narrow_convolutions", _narrow_convolutions, 1, exact=False),
     # 1x1 convolutions that are in no channel blocks
     Pass("lower_pointwise_convolutions", alone(lower_pointwise_convolutions), 1),
     # of convolutions in channel blocks

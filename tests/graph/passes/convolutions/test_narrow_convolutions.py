@@ -1,4 +1,4 @@
-"""Convolutions on factors rounded to bf16: their results, and what stays in float32."""
+"""Convolutions on factors in bf16: their results, and what stays in float32."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.machines import AMX
 from weft.cost import Choosing
 from weft.graph import Graph, verify_graph
 from weft.graph.passes.convolutions.narrow_convolutions import narrow_convolutions
-from weft.support.dtypes import f32
+from weft.support.dtypes import bf16, f32
 from weft.targets import Target, cpu
 
 EPS = 2.0**-8
@@ -52,3 +52,18 @@ def test_float32_stays_where_nothing_is_gained() -> None:
         (convolution(), AMX, False),
     ]:
         assert "conv2d_grouped" not in ops(narrowed(g, machine, narrow=narrow))
+
+
+@pytest.mark.parametrize("is_rounded", [True, False])
+def test_factors_in_bf16_are_multiplied_as_they_are(is_rounded: bool) -> None:
+    g, w = Graph(), np.random.default_rng(0).standard_normal((32, 64, 3, 3)).astype(np.float32)
+    if is_rounded:
+        w = w.astype(bf16.numpy).astype(np.float32)
+    panels = g.add("pack_conv_weight", [g.constant(w, "w")], in_block=16, out_block=16)
+    x = g.add("cast", [g.input("x", (1, 4, 6, 6, 16), bf16)], dtype=f32)
+    g.output(g.add("conv2d_blocked", [x, panels, None], strides=(1, 1), pads=(1,) * 4, group=1), "y")
+    made, given = narrowed(g, narrow=False), random_inputs(g)
+    verify_graph(made)
+    assert ("conv2d_grouped" in ops(made)) is is_rounded
+    (wanted,), (got,) = run_graph(g, given), run_graph(made, given)
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)

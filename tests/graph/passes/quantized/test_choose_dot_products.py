@@ -10,12 +10,14 @@ import pytest
 from tests.graph.checks import ops
 from tests.graph.oracle import Oracle
 from tests.graph.passes.quantized.quantized_graphs import centred, number, random_bytes, run_on_bytes, whole
+from tests.support.machines import AMX
 
 from weft.cost import Choosing
 from weft.graph import Graph, Value, verify_graph
 from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.quantized.choose_dot_products import choose_dot_products
+from weft.ir import index
 from weft.support.dtypes import DType, f32, i8, i16, i32, u8
 from weft.targets import Target, cpu
 
@@ -25,7 +27,7 @@ UNSIGNED = cpu("avx2").having(features=tuple(sorted({*cpu("avx2").isa.features, 
 SIGNED = cpu("sse4").having(features=("+dotprod", "+neon"), vector_bits=128)
 """One that takes signed bytes on both sides."""
 
-WIDE = cpu("avx2")
+WIDE = cpu("avx2").having(features=tuple(f for f in cpu("avx2").isa.features if f != "+avxvnni"))
 """One that has products of 16 bits: bytes on the left are widened, less their zero points."""
 
 Build = Callable[[Graph], Value]
@@ -227,3 +229,14 @@ def test_a_machine_without_such_instructions_keeps_its_graph() -> None:
     g = Graph()
     g.output(matmul(u8, i8, 5, 0)(g), "y")
     assert choose_dot_products(g, Choosing(cpu("sse4"))) is g
+
+
+@pytest.mark.parametrize(("channels", "block"), [(64, 64), (32, 16)])
+def test_channels_that_fill_rows_of_matrix_registers_are_in_such_blocks(channels: int, block: int) -> None:
+    def build(g: Graph) -> Value:
+        y = g.add("clip", [conv(u8, 3, 3, channels)(g), number(g, 0, i32), number(g, 255, i32)])
+        y = g.add("cast", [y], dtype=u8)
+        return g.add("conv2d", [centred(g, y, 0), centred(g, whole(g, i8, channels, channels, 1, 1), 0)])
+
+    first, second = (n for n in made_of(build, AMX, layouts=True).nodes if n.op == "conv2d_grouped")
+    assert [first.output.shape[-1], second.inputs[0].shape[-1]] == [index(block)] * 2  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Products of float32 on factors rounded to bf16, which are summed in float32: for `precision="bf16"`.
+"""Products on factors in bf16, which are summed in float32: of models in bf16, and for `precision="bf16"` of rounded float32.
 
     y = matmul(x, W)     becomes     y = matmul_grouped(cast(x, bf16), pack_matrix_groups(cast(W, bf16)))
 
@@ -37,7 +37,7 @@ class NarrowedFactors:
     def product(self, new: Graph, node: Node, a: Value, b: Value, trans: bool) -> Value | None:
         """Returns the product of *a* and *b* on rounded factors; None where float32 is faster, or sizes are not known."""
         depth, columns = a.shape[-1], node.output.shape[-1]
-        if a.dtype is not f32 or not isinstance(depth, Const) or not isinstance(columns, Const):
+        if a.dtype not in (f32, bf16) or not isinstance(depth, Const) or not isinstance(columns, Const):
             return None
         rows = node.output.shape[-2] if a.rank > 1 else ONE
         known = int(rows.value) if isinstance(rows, Const) else None
@@ -69,7 +69,9 @@ class NarrowedFactors:
         return new.add("matmul_summed", [self.round(new, a), self.round(new, b)], trans=trans, source=node.source)
 
     def round(self, new: Graph, v: Value) -> Value:
-        """Returns *v* rounded to bf16."""
+        """Returns *v* rounded to bf16, if it is not so already."""
+        if v.dtype is bf16:
+            return v
         if v not in self.rounded:
             self.rounded[v] = new.add("cast", [v], dtype=bf16, name=f"{v.name}_bf16")
         return self.rounded[v]

@@ -47,7 +47,8 @@ def schedule_matrix_tiles(s: Schedule, ref: BlockRef, p: Planner, tile: MatrixTi
     parts, own = split_parts(s, block, loops)
     roles = roles_of(block, parts[:-1])
     product = _product(block, tile)
-    places = [n for n in (roles.row, roles.column, len(parts) - 1) if n is not None]
+    lined = roles.outer_row if tile.lines > 1 else None
+    places = [n for n in (roles.row, lined, roles.column, len(parts) - 1) if n is not None]
     stored = finish if _is_copy(s, finish, ref, roles) else s.cache_write(ref, TILE.name)
     outer, inner, rows = _split_in_blocks(s, own, roles, tile)
     outer = outer or [s.add_unit_loop(finish)]  # all results are one block
@@ -103,6 +104,7 @@ def _problem(block: Block) -> MatrixTileProblem | None:
         b=found.right.buffer.dtype,
         sums=block.writes[0].buffer.dtype,
         rows=rows,
+        lines=1 if roles.outer_row is None else parts[roles.outer_row].size,
         columns=columns,
         width=width,
         groups=elements(reduce_axes(block)) // size_of(found.group.extent),
@@ -160,7 +162,7 @@ def _split_in_blocks(
 
     Outside are blocks of rows that stay in cache, then panels, for each of which the rows are gone through.
     """
-    sizes = {roles.row: tile.rows * tile.row_tiles, roles.column: tile.columns}
+    sizes = {roles.row: tile.rows * tile.row_tiles, roles.outer_row: tile.lines, roles.column: tile.columns}
     blocks: list[LoopRef] = []
     panels: list[LoopRef] = []
     others: list[LoopRef] = []
@@ -180,7 +182,11 @@ def _split_in_blocks(
             block, rest = s.split(rest, [None, tile.row_block])
             blocks.append(block)
         (panels if n == roles.column else others).append(rest)
-    return [*blocks, *panels, *others], [*inner, own[-1]], rows
+    lanes = own[-1]
+    if tile.wide:
+        part, lanes = s.split(lanes, [None, tile.wide * TILE_LANES])
+        panels.append(part)
+    return [*blocks, *panels, *others], [*inner, lanes], rows
 
 
 def _schedule_products(
@@ -222,9 +228,9 @@ def _schedule_stores(
 
 
 def _loops_at(s: Schedule, ref: BlockRef, depth: int, places: Sequence[int]) -> list[list[LoopRef]]:
-    """Returns the loops of a block, from number *depth* on, over rows, over panels, and over the columns of a panel.
+    """Returns the loops of a block, from number *depth* on, over rows, lines, panels, and over the columns of a panel.
 
-    *places* are the numbers of the axes of rows, of panels, if there are any, and of the columns of a panel.
+    *places* are the numbers of the axes of rows, of lines and panels, if there are any, and of the columns of a panel.
     """
     axes, loops = spatial_axes(block_of(s, ref)), list(s.loops(ref))[depth:]
     return [loops_of_axis(s, ref, loops, axes[n].var) for n in places]
@@ -233,7 +239,7 @@ def _loops_at(s: Schedule, ref: BlockRef, depth: int, places: Sequence[int]) -> 
 def _tile_loops(
     s: Schedule, loops: Sequence[Sequence[LoopRef]], tile: MatrixTile
 ) -> tuple[list[LoopRef], LoopRef, LoopRef]:
-    """Splits the loops over rows, panels and columns; returns those over tiles, a tile's rows, and its lanes."""
+    """Splits the loops over rows, lines, panels and columns; returns those over tiles, a tile's rows, and its lanes."""
     rows, columns, lanes = loops[0], [f for x in loops[1:-1] for f in x], loops[-1]
     tiles, row = ([], rows[0]) if tile.row_tiles == 1 else _halves(s, rows[0], tile.rows)
     wide, lane = ([], lanes[0]) if s.extent(lanes[0]) == TILE_LANES else _halves(s, lanes[0], TILE_LANES)
