@@ -25,9 +25,9 @@ from weft.targets import Target
 
 def product() -> ModelProto:
     """A row or more by a matrix, with something done to the result in the memory of it."""
-    weights = {"w": floats(24, 40), "b": floats(40)}
+    weights = {"w": floats(64, 128), "b": floats(128)}
     nodes = [node("MatMul", "x w", "y0"), node("Add", "y0 b", "y1"), node("Relu", "y1", "y")]
-    return model_of(nodes, float_inputs(x=("n", 24)), weights=weights)
+    return model_of(nodes, float_inputs(x=("n", 64)), weights=weights)
 
 
 def softmax() -> ModelProto:
