@@ -55,7 +55,7 @@ def with_cases(made: Compilation, *chosen: tuple[int, str, int]) -> Plan:
     ("model", "relation", "names"), [(product(), "==", "x"), (columns(), "==", "xy"), (softmax(), "<=", "x")]
 )
 def test_all_forms_of_a_model_agree_at_each_size(model: ModelProto, relation: str, names: str) -> None:
-    ways = Ways(model, rtol=1e-5)
+    ways = Ways(model, rtol=1e-4)  # sums of 64 terms that may all but cancel
     (made,) = cases(ways.made)
     assert made
     assert {case[1] for case in made} == {relation}
