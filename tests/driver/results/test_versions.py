@@ -25,7 +25,7 @@ from weft.targets import Target
 
 def quarters(*shape: int) -> np.ndarray:
     """Numbers whose sums of products are exact in any order."""
-    return np.rint(4 * floats(*shape)) / np.float32(4)
+    return np.asarray(np.rint(4 * floats(*shape)) / 4, np.float32)
 
 
 def product() -> ModelProto:
