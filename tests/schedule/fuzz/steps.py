@@ -149,7 +149,8 @@ def compute_at(s: Schedule, r: random.Random) -> None:
     block = pick_block(s, r, lambda b: is_kept(s, b))
     users = readers(s.function, block_of(s, block))
     near = [f for u in users for f in around(s, u) if all(f in around(s, v) for v in users)]
-    s.compute_at(block, LoopRef(choice(r, near, all_loops(s)).var), align=r.choice((1, 1, 4)))
+    near_or_any = LoopRef(choice(r, near, all_loops(s)).var)
+    s.compute_at(block, near_or_any, align=r.choice((1, 1, 4)), guarded=r.random() < 3 / 4)
 
 
 @step_for(7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,11 +82,19 @@ def wanted(a: Any, b: Any, c: Any) -> Any:
     return a.astype(np.int32) @ matrix.astype(np.int32) + c
 
 
-SIZES = [(32, 2, 2, 32, 64), (7, 1, 1, 16, 16), (14, 2, 3, 32, 90), (48, 1, 2, 16, 27), (32, 2, 1, 16, 10)]
+SIZES = [
+    (32, 2, 2, 32, 64),
+    (7, 1, 1, 16, 16),
+    (14, 2, 3, 32, 90),
+    (19, 1, 2, 16, 27),
+    (48, 1, 2, 16, 27),
+    (32, 2, 1, 16, 10),
+]
+"""Rows, of which 19 are filled up to whole tiles, steps of a tile, panels of a width, and columns."""
 
 
 @pytest.mark.parametrize("kinds", KINDS)
-@pytest.mark.parametrize("sizes", SIZES[1:3])
+@pytest.mark.parametrize("sizes", SIZES[1:4])
 def test_the_schedule_computes_what_the_formula_says(sizes: tuple[int, ...], kinds: tuple[DType, DType]) -> None:
     program = product(sizes, kinds)
     same_results(program, in_tiles(program))
@@ -201,6 +210,16 @@ def test_results_without_an_epilogue_are_stored_from_tiles(kinds: tuple[DType, D
         given = arrays(program)
         load(lower(made, target, verify=True), target)[1](*given)
         np.testing.assert_array_equal(given[2], wanted(given[0], given[1], np.zeros(columns, given[2].dtype)))
+
+
+def test_rows_that_no_tile_divides_are_filled_up() -> None:
+    problem = MatrixTileProblem(
+        bf16, bf16, f32, rows=197, columns=48, width=64, groups=384, inner=384, others=1, left_stride=1536
+    )
+    best = min(matrix_tile_plans(problem, AMX), key=lambda c: c.cycles).decision
+    assert best.rows == 16
+    lines = replace(problem, left_stride=0)  # places of a window overlap: there are no rows to fill up
+    assert [c.decision.rows for c in matrix_tile_plans(lines, AMX)] == [0]
 
 
 def test_transposed_results_are_stored_from_vectors() -> None:

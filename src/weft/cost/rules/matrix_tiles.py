@@ -15,6 +15,7 @@ from weft.targets.instructions import (
     GROUP_BYTES,
     GROUPS,
     MOST_ROWS,
+    ROW_BYTES,
     SUM_TILES,
     TILE_LANES,
     TileOperation,
@@ -46,6 +47,9 @@ bytes, 1024 cubed, ran at 1844 x 10^9 operations a second with all rows in turn,
 
 FEWEST_BLOCK_ROWS: Final = 128
 """Rows of a block below which multiplying them takes no longer than reading a panel for them from the third level of cache."""
+
+COPY_CYCLES: Final = 4.0
+"""Cycles of copying 64 bytes of a factor from and to the second level of cache: counted, not measured."""
 
 PAIRED: Final = 2
 """Tiles side by side whose rows are fetched together where a panel has more: the second level of cache has pairs of lines. With
@@ -103,17 +107,35 @@ class MatrixTileProblem:
 
 
 def matrix_tile_plans(p: MatrixTileProblem, target: Target) -> Iterator[Candidate[MatrixTile]]:
-    """Yields the tiles of the target's matrix registers that divide the product, and vectors, by cycles."""
+    """Yields the tiles of the target's matrix registers for the product, and vectors, by cycles.
+
+    Heights divide the rows, or rows of a matrix are filled up with zeros to whole tiles.
+    """
     yield Candidate(MatrixTile(), _vector_cycles(p, target))
     if p.width % TILE_LANES or p.inner % GROUPS:
         return
     known = {i.name for i in intrinsics_of(target)}
-    for rows in [r for r in range(2, MOST_ROWS + 1) if p.rows % r == 0]:
-        if TileOperation("multiply", rows, p.sums, p.a, p.b).name not in known:
-            continue
-        for tile in _arrangements(p, rows):
-            made = replace(tile, row_block=_row_block(p, rows * tile.row_tiles, target))
-            yield Candidate(made, _cycles(p, made, target))
+    for rows in [r for r in range(2, MOST_ROWS + 1) if TileOperation("multiply", r, p.sums, p.a, p.b).name in known]:
+        if p.rows % rows == 0:
+            for tile in _arrangements(p, rows):
+                made = replace(tile, row_block=_row_block(p, rows * tile.row_tiles, target))
+                yield Candidate(made, _cycles(p, made, target))
+        elif rows == MOST_ROWS and p.left_stride and p.rows > rows:
+            yield from _filled_up(p, target)
+
+
+def _filled_up(p: MatrixTileProblem, target: Target) -> Iterator[Candidate[MatrixTile]]:
+    """Yields tiles of all rows of a register, for a left factor that is copied with zeros behind its rows.
+
+    More rows are left than are held at once: the guard of the last of them is then that of a loop.
+    """
+    copied = p.rows * p.groups * GROUP_BYTES / ROW_BYTES * COPY_CYCLES
+    for row_tiles in [r for r in range(1, len(SUM_TILES) + 1) if MOST_ROWS * r < p.rows]:
+        height = MOST_ROWS * row_tiles
+        whole = replace(p, rows=-(-p.rows // height) * height)
+        for tile in [t for t in _arrangements(whole, MOST_ROWS) if t.row_tiles == row_tiles and t.lines == 1]:
+            made = replace(tile, row_block=_row_block(whole, height, target))
+            yield Candidate(made, _cycles(whole, made, target) + copied)
 
 
 def _vector_cycles(p: MatrixTileProblem, target: Target) -> float:

@@ -85,3 +85,25 @@ def test_what_a_guard_cuts_off_may_be_read_by_another_window() -> None:
     s.compute_at(s.block("A"), loop(s, "m"))
     assert [s.extent(f) for f in s.loops(s.block("A"))] == [2, 15]
     same_results(before, s.program)
+
+
+def test_boxes_are_whole_where_guards_are_not_asked() -> None:
+    """A is computed for rows that B leaves out, of which it has enough: without a guard of its own."""
+    text = """
+def main(X: f32[24], B: f32[21]):
+    A = alloc("global", f32[24])
+    for i in range(0, 24):
+        with block("A", vi=spatial(24, i)):
+            A[vi] = X[vi] * 2.0
+    for j in range(0, 21):
+        with block("B", vj=spatial(21, j)):
+            B[vj] = A[vj] + 1.0
+"""
+    before = parse_program(text)
+    for guarded in (True, False):
+        s = Schedule(before)
+        outer, _ = s.split(loop(s, "j"), [None, 8])
+        s.compute_at(s.block("A"), outer, guarded=guarded)
+        made = {x.name: len(conjuncts(x.predicate)) for x in blocks_in(s.function.body)}
+        assert made == {"A": int(guarded), "B": 1}
+        same_results(before, s.program)

@@ -8,6 +8,8 @@ Each such value stands beside the one in blocks of a vector, [N, C/b, H, W, b], 
 
 from __future__ import annotations
 
+from typing import Final
+
 from weft.cost import NARROW_BLOCK
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
@@ -16,7 +18,7 @@ from weft.graph.passes.quantized.quantized_patterns import operand_of
 from weft.graph.rewriting.rewriter import Inputs
 from weft.ir import ONE, Const, as_expr
 
-RANK = 5
+RANK: Final = len("NCHWc")
 
 
 class WideBlocks:

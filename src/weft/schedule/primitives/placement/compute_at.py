@@ -45,12 +45,15 @@ from weft.schedule.legality.reaching_writes import check_reaching_writes
 
 
 @primitive
-def compute_at(fn: Function, block: BlockRef, loop: LoopRef, align: int = 1) -> tuple[Change, None]:
+def compute_at(
+    fn: Function, block: BlockRef, loop: LoopRef, align: int = 1, guarded: bool = True
+) -> tuple[Change, None]:
     """Moves *block* to just before its first consumer in *loop*, where it computes the box that an iteration needs.
 
     Legal if all consumers are in the loop, the block writes no output of the function, and no statement in between writes its
     inputs. Elements that several iterations need are recomputed by each. The block's own loops are new ones. The box
     is as long along the block's last spatial axis as a multiple of *align* or all of the axis, so that vectors are whole.
+    What the guard of the only consumer leaves out is not computed, unless *guarded* is false, so that all boxes are whole.
     """
     path = block_path(fn, block)
     producer = the_block(path)
@@ -62,7 +65,8 @@ def compute_at(fn: Function, block: BlockRef, loop: LoopRef, align: int = 1) -> 
     without = fn.with_body(replace(check_whole(path, producer), NOTHING))
     target_path = loop_path(without, loop)
     target = the_loop(target_path)
-    made = nest_over(producer, ranges, bounds_on(target_path, fn), _ends(fn, producer, loop, ranges, align))
+    ends = _ends(fn, producer, loop, ranges, align) if guarded else {}
+    made = nest_over(producer, ranges, bounds_on(target_path, fn), ends)
     first = next(p for p in parts_of(target) if _reads(p, producer))
     moved = without.with_body(replace(target_path, insert_beside(target, first, made, before=True)))
     check_reaching_writes(fn, block.name, moved, block.name)

@@ -24,6 +24,7 @@ from weft.cost import MatrixTile, MatrixTileProblem, Planner, elements, matrix_t
 from weft.ir import Const, Var, free_vars, linear_terms
 from weft.loop import Axis, AxisKind, Block, Load, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.legality.placement import readers
 from weft.schedule.rules.block_facts import block_of, contraction_of, loops_of, reduce_axes, spatial_axes
 from weft.schedule.rules.cpu.contractions.contraction import loops_of_axis, split_parts
 from weft.schedule.rules.cpu.contractions.tile_roles import Part, Roles, parts_of, roles_of
@@ -42,6 +43,7 @@ def matrix_tile(ref: BlockRef, block: Block, p: Planner) -> MatrixTile:
 
 def schedule_matrix_tiles(s: Schedule, ref: BlockRef, p: Planner, tile: MatrixTile) -> set[BlockRef]:
     """Schedules a product with its epilogue block in matrix registers; returns the blocks that are now placed."""
+    is_filled = _fill_up(s, ref, tile)
     finish, loops = epilogue_block(s, ref)
     block, around = block_of(s, ref), len(s.loops(finish)) - len(loops)
     parts, own = split_parts(s, block, loops)
@@ -55,7 +57,7 @@ def schedule_matrix_tiles(s: Schedule, ref: BlockRef, p: Planner, tile: MatrixTi
     s.reorder([*outer, *inner])
     moving = [ref] if stored == finish else [stored, ref]
     for moved in moving:
-        s.compute_at(moved, outer[-1], align=TILE_LANES)
+        s.compute_at(moved, outer[-1], align=TILE_LANES, guarded=not is_filled)
     s.set_scope(moving[0], TILE.name if stored == finish else "local")
     for moved in reversed(moving):
         written = block_of(s, moved).writes[0].buffer
@@ -72,6 +74,19 @@ def schedule_matrix_tiles(s: Schedule, ref: BlockRef, p: Planner, tile: MatrixTi
         s.vectorize(last)
     parallelize(s, ref, outer, p)
     return {ref, stored, finish}
+
+
+def _fill_up(s: Schedule, ref: BlockRef, tile: MatrixTile) -> bool:
+    """Fills the rows of a product up with zeros to whole tiles, if they are not; what follows reads the rows that there were."""
+    block = block_of(s, ref)
+    row = roles_of(block, [Part(a, a.extent) for a in spatial_axes(block)[:-1]]).row
+    height, axes = tile.rows * tile.row_tiles, spatial_axes(block)
+    if row is None or size_of(axes[row].extent) % height == 0:
+        return False
+    *_, back = s.pad_einsum(ref, [height if a is axes[row] else 1 for a in block.axes])
+    if readers(s.function, block_of(s, back)):
+        s.compute_inline(back)
+    return True
 
 
 def _is_copy(s: Schedule, finish: BlockRef, ref: BlockRef, roles: Roles) -> bool:
