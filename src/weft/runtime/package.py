@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from weft.native import _rt
+from weft.runtime.lazy_constants import Constants
 from weft.support.dim import Dim
 from weft.support.dtypes import DType, handle
 from weft.support.errors import InputError
 from weft.support.text import printable_line
-
-if TYPE_CHECKING:
-    from weft.runtime.lazy_constants import LazyConstants
-
-    Constants: TypeAlias = _rt.Block | _rt.Buffer | Iterable[tuple[int, _rt.Buffer]] | LazyConstants
-
 
 Denormals: TypeAlias = Literal["keep", "flush"]
 """What calls do with numbers too small for full precision: compute with them as IEEE 754 has it, or take them for zero."""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from weft.graph.core.graph_values import Value
 from weft.ir import Expr, Var
-
-if TYPE_CHECKING:
-    from weft.graph.core.graph_values import Value
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
-from weft.graph.core.state_pairs import Growth, State
+from weft.graph.core.state import Growth, State
 from weft.graph.core.type_text import type_text
 from weft.graph.rewriting.rewriter import drop_dead
 from weft.graph.states.match_states import match_states, matching
