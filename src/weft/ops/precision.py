@@ -30,7 +30,7 @@ def in_float32(build: Callable[[Tensors], tuple[Tensor, ...]], inputs: Tensors) 
     if not any(_computes(op) for op in stages):
         return made
     inner = {(r.op, r.index) for op in stages for r in op.inputs}
-    return tuple([_rounded(w, t.dtype, (w.op, w.index) in inner) for w, t in zip(wide, made, strict=True)])
+    return tuple([_rounded(w, t.dtype, is_read=(w.op, w.index) in inner) for w, t in zip(wide, made, strict=True)])
 
 
 def rounds(outputs: Sequence[Tensor]) -> bool:
@@ -96,7 +96,7 @@ def _computed(root: Node) -> Iterator[Node]:
             stack += () if isinstance(n, Read) else n.children()
 
 
-def _rounded(t: Tensor, dtype: DType, is_read: bool) -> Tensor:
+def _rounded(t: Tensor, dtype: DType, *, is_read: bool) -> Tensor:
     """Returns *t* as *dtype*: rounded in the stage that computes it, unless that reduces or another stage reads it."""
     if t.dtype is dtype:
         return t

@@ -88,7 +88,7 @@ def encode(x: Tensor, *, dtype: DType, saturate: bool = True, rounding: str = "u
         made = (
             _bits_of_power(bits, saturate, rounding)
             if dtype is _EXPONENTS
-            else _bits_of_float(bits, FORMATS[dtype], saturate)
+            else _bits_of_float(bits, FORMATS[dtype], saturate=saturate)
         )
         return Reinterpret(Cast(made, u8), dtype)
 
@@ -125,7 +125,7 @@ def _float_of(bits: Expr, form: Format) -> Expr:
     return Reinterpret(made, f32)
 
 
-def _bits_of_float(single: Expr, form: Format, saturate: bool) -> Expr:
+def _bits_of_float(single: Expr, form: Format, *, saturate: bool) -> Expr:
     """Returns the bits in a format of the number nearest to an f32, which is given by its own.
 
     From the least normal number on, the exponent is biased anew, and half a unit added, less one where the result would be odd.

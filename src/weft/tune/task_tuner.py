@@ -95,7 +95,7 @@ class TaskTuner:
     def verdict(self) -> Verdict:
         """Whether the search is to stop, and why."""
         if len(self.history) >= self.space.count:
-            return Verdict(True, "all plans were measured")
+            return Verdict("all plans were measured", stops=True)
         return self.stopping.verdict()
 
     @property

@@ -92,7 +92,7 @@ def tune(
     else:
         _show(found, records)
     if report is not None:
-        _write_page(report, model, found, quiet or as_json)
+        _write_page(report, model, found, quiet=quiet or as_json)
 
 
 def _check_page(page: Path, model: Path, records: Path) -> None:
@@ -102,7 +102,7 @@ def _check_page(page: Path, model: Path, records: Path) -> None:
         raise InputError(f"{page} is the database of records", hint="give the page another name")
 
 
-def _write_page(path: Path, model: Path, found: TuneReport, quiet: bool) -> None:
+def _write_page(path: Path, model: Path, found: TuneReport, *, quiet: bool) -> None:
     page = tuning_page(model.stem, found, machine()).encode()
     write_output(path, lambda file: file.write(page))
     if not quiet:

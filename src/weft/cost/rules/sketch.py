@@ -135,7 +135,7 @@ def register_tile_plans(p: SketchProblem, target: Target) -> Iterator[Candidate[
     most = target.isa.vector_registers * REGISTER_FILES
     parts = [lanes // n for n in range(NARROWEST, 1, -1) if lanes % n == 0]
     widths = dict.fromkeys([min(p.spatial[-1], w) for w in (*parts, *[lanes * v for v in range(1, WIDEST + 1)])])
-    sizes = [_tiles_of(e, most, whole) for e, whole in zip(p.spatial[:-1], p.is_part, strict=False)]
+    sizes = [_tiles_of(e, most, whole=whole) for e, whole in zip(p.spatial[:-1], p.is_part, strict=False)]
     for width in [w for w in widths if not p.is_part[-1] or p.spatial[-1] % w == 0] or [min(p.spatial[-1], lanes)]:
         vectors = -(-width // lanes)
         for rows in _products(sizes, most // vectors):
@@ -143,7 +143,7 @@ def register_tile_plans(p: SketchProblem, target: Target) -> Iterator[Candidate[
             yield Candidate(tile, _register_cycles(p, tile, target))
 
 
-def _tiles_of(extent: int, most: int, whole: bool) -> list[int]:
+def _tiles_of(extent: int, most: int, *, whole: bool) -> list[int]:
     """Returns the sizes of tiles along an axis: one, and those that waste little at its end, nothing where tiles are *whole*."""
     sizes, waste = range(2, min(extent, most) + 1), 0.0 if whole else WASTE
     return [1, *[s for s in sizes if -(-extent // s) * s <= extent * (1 + waste)]]

@@ -138,7 +138,7 @@ def input_parts(info: ValueInfoProto, given: Mapping[str, Given], fixed: Mapping
         raise _unknown(info.name, is_sequence=sequence is not None, optional=optional)
     found = given.get(info.name, ())
     if info.name in given and found is None:
-        return _absent(info.name, optional)
+        return _absent(info.name, optional=optional)
     if sequence is None:
         return InputParts(info.name, (ValueInfoProto(name=info.name, type=tensor),), None)
     count = len(found) if isinstance(found, Sequence) else 0
@@ -155,7 +155,7 @@ def _unknown(name: str, *, is_sequence: bool, optional: bool) -> UnknownValues:
     )
 
 
-def _absent(name: str, optional: bool) -> InputParts:
+def _absent(name: str, *, optional: bool) -> InputParts:
     if not optional:
         raise ModelError(
             f"shapes gives None for the input {name!r}, which is not optional",

@@ -120,7 +120,7 @@ def _strings(model: ModelProto) -> Iterator[str]:
             yield from _of_attribute(a, is_renamed=bool(model.functions))
 
 
-def _of_attribute(a: AttributeProto, is_renamed: bool) -> Iterator[str]:
+def _of_attribute(a: AttributeProto, *, is_renamed: bool) -> Iterator[str]:
     """Yields the strings of an attribute, whose name is not that of an operator's attribute where it *is_renamed*."""
     yield from _of_tensors([a.t] if a.type == AttributeProto.TENSOR else ())
     if a.name in TEXT_ATTRIBUTES or is_renamed:

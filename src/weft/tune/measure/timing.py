@@ -59,11 +59,11 @@ class Timer(TurnTimer[Call]):
     @cached_property
     def _cost(self) -> float:
         """The nanoseconds between two readings of the clock with nothing between them."""
-        return clock_cost(self.threads == 1)
+        return clock_cost(processor_time=self.threads == 1)
 
 
 @lru_cache(maxsize=2)
-def clock_cost(processor_time: bool) -> float:
+def clock_cost(*, processor_time: bool) -> float:
     """Returns the nanoseconds that one reading of a clock takes."""
     stamps = [row[0] for row in _rt.time_in_turn([], 64, processor_time=processor_time)]
     return median(b - a for a, b in pairwise(stamps))

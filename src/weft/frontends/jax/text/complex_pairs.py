@@ -49,7 +49,7 @@ def without_complex(module: Module) -> Module:
     if not any(_has_complex(f.body, f.arguments) for f in module.functions.values()):
         return module
     main = module.functions.get("main") or next(iter(module.functions.values()))
-    return replace(module, functions={n: _function(f, f is main) for n, f in module.functions.items()})
+    return replace(module, functions={n: _function(f, is_main=f is main) for n, f in module.functions.items()})
 
 
 def _has_complex(region: Region, arguments: Sequence[Argument]) -> bool:
@@ -74,7 +74,7 @@ def _real(type_: str) -> str:
     return type_.replace(_OPENS, "", 1).replace(">", "", 1) if _OPENS in type_ else type_
 
 
-def _function(f: Function, is_main: bool) -> Function:
+def _function(f: Function, *, is_main: bool) -> Function:
     """Returns a function whose arguments and results are real."""
     known, head = set[str](), list[Operation]()
     arguments = list[Argument]()

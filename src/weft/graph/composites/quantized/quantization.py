@@ -10,7 +10,7 @@ from weft.te import is_narrow
 
 
 def quantize(
-    b: Builder, x: Operand, scale: Operand, zero: Operand | None, dtype: DType, saturate: bool = True
+    b: Builder, x: Operand, scale: Operand, zero: Operand | None, dtype: DType, *, saturate: bool = True
 ) -> Operand:
     """Divides by *scale*, rounds to even, adds *zero* and saturates to *dtype*; *scale* and *zero* broadcast to *x*.
 

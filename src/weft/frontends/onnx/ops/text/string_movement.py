@@ -122,7 +122,7 @@ def _by_ids(c: Call, side: str) -> bool:
     return False
 
 
-def _with_ids(strings: str, numbers: str, is_result: bool) -> Callable[[Call], HeldResults]:
+def _with_ids(strings: str, numbers: str, *, is_result: bool) -> Callable[[Call], HeldResults]:
     """Returns the translation of an operator whose attribute *strings* becomes *numbers*."""
 
     def translate(c: Call) -> HeldResults:
