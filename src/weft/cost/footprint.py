@@ -148,7 +148,7 @@ def _divisors(exprs: Sequence[Expr]) -> dict[Var, set[int]]:
 
 
 def _digits(loop: For, divisors: set[int]) -> list[Level]:
-    """Returns the loops that *loop* stands for, going by the *divisors* of its variable in what the loops access."""
+    """Returns the loops that *loop* stands for, going by the *divisors* of its variable in the indices of accesses."""
     extent = size_of(loop.extent)
     chain = [1]
     for d in sorted(divisors):

@@ -35,7 +35,7 @@ GROUP_CALLEES: Final = frozenset([product_of(t, in_registers=REGISTERS in end) f
 
 
 def _sums(dtype: DType, n: int) -> tuple[str, str]:
-    """Returns the places of a thread's sums of *n* columns in an instruction, and what is bound to them."""
+    """Returns the places of a thread's sums of *n* columns in an instruction, and the operands bound to them."""
     letter = "f" if sums_of(dtype).is_float else "r"
     return ", ".join([f"%{k}" for k in range(n // 2)]), ", ".join([f'"+{letter}"((c)[{k}])' for k in range(n // 2)])
 

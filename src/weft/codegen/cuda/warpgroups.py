@@ -10,9 +10,9 @@
                                                               call("cuda.group.wait", 1, ...)
                                                           call("cuda.group.wait", 0, ...)
 
-The instructions run while threads go on: what they read may be written once threads have waited for them, and a barrier later.
-A loop tells how long it retains what an iteration reads (`Retained`). Products whose threads, sums or factors are not those of an
-instruction are refused; so are other accesses of swizzled memory, which lies in another order than it is indexed.
+The instructions are asynchronous: their operands may be overwritten once threads have waited for them, and a barrier later.
+A loop tells how long it retains the operands of an iteration (`Retained`). Products whose threads, sums or factors are not those
+of an instruction are refused; so are other accesses of swizzled memory, which lies in another order than it is indexed.
 """
 
 from __future__ import annotations

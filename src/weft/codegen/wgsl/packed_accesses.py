@@ -2,7 +2,7 @@
 
 A buffer of which all accesses are of four elements of 32 bits at a multiple of four is an array of vectors, `array<vec4<f32>>`.
 
-What others see is in words: `X[i]` of an element of 8 bits is
+Memory that other threads see is in words: `X[i]` of an element of 8 bits is
 
     (X[k >> 2u] >> ((k & 3u) * 8u)) & 255u,  k = X_at + i
 

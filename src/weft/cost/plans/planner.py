@@ -98,7 +98,7 @@ class Planner(ABC):
         return ()
 
     def takes(self, make: Callable[[], Program]) -> bool:
-        """Tells whether code can be made of what a decision would make of a program, as far as that is looked at."""
+        """Tells whether code can be generated for the program that a decision makes, as far as that is checked."""
         make()
         return True
 

@@ -81,7 +81,7 @@ class TileProblem:
     right factor has *right_bytes* in all, for whatever other axes it has, too, and none where nothing is multiplied; in the left
     one, rows are *left_stride* bytes apart. Where rows are *shared* by both factors, each has a right factor of its own. A step
     for a vector of sums takes as long as *cycles* multiply-adds, and all of them *temporaries* registers; each vector of the
-    right factor is made of what is loaded by *conversions*, and each element of the left one by *row_conversions*. What is loaded
+    right factor takes *conversions* operations after its load, each element of the left one *row_conversions*. The bytes loaded
     for it are so many parts of a vector of sums' bytes (*right_part*).
     """
 

@@ -186,7 +186,7 @@ def cache_tile_plans(p: SketchProblem, tile: RegisterTile, target: Target) -> It
 
 
 def _cache_cycles(p: SketchProblem, tile: RegisterTile, sizes: Sequence[int], target: Target) -> float:
-    """Returns the cycles for what cache tiles of *sizes* bring in, from the second level if the inputs' parts fit there."""
+    """Returns the cycles of filling cache tiles of *sizes*, from the second level if the inputs' parts fit there."""
     elements = [min(e, t * c) for e, t, c in zip(p.spatial, tile.sizes, sizes, strict=True)]
     depth = p.depth
     brought = (

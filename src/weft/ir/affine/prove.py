@@ -1,4 +1,4 @@
-"""Questions about expressions under known bounds: is a condition certain, what are an expression's extremes, is it linear."""
+"""Proofs of conditions under known bounds, the extremes of expressions, and tests for linear ones."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Node:
     is_body: ClassVar[bool] = False
     """Whether nodes of this class are listed by their parent's `bodies()`, as statements are."""
     trait: ClassVar[int] = 0
-    """What nodes of this class are looked for as: `READS`, `ADDRESSES`, `SELECTS`, `DIVIDES`, or nothing of these."""
+    """The trait by which searches find nodes of this class: `READS`, `ADDRESSES`, `SELECTS`, `DIVIDES`, or none (0)."""
 
     def children(self) -> tuple[Node, ...]:
         """Returns the sub-nodes, in field order."""

@@ -30,7 +30,7 @@ from weft.targets.instructions import ASYNC_COPIES, COPY_BYTES
 
 
 def make_copies_async(program: Program, target: Target) -> Program:
-    """Returns *program* with asynchronous copies, or without what waits for them."""
+    """Returns *program* with asynchronous copies, or without the waits for them where the target has none."""
     return map_functions(program, lambda f: _Make(_awaited(f.body), target.has(ASYNC_COPIES)).rewrite(f.body))
 
 

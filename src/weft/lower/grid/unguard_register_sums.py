@@ -1,12 +1,12 @@
-"""Takes the conditions of a tile's end away from sums in a thread's registers: what is beyond the end is summed, and never read.
+"""Drops the guards of a tile's remainder from sums in a thread's registers: elements beyond the end are summed, but never read.
 
     for i: if x * 4 + i < n: c[i] = 0.0                          for i: c[i] = 0.0
     for k, i: if x * 4 + i < n: c[i] = c[i] + A[i] * B[k]   ->   for k, i: c[i] = c[i] + A[i] * B[k]
     for i: if x * 4 + i < n: C[x * 4 + i] = c[i]                 for i: if x * 4 + i < n: C[x * 4 + i] = c[i]
 
-All accesses of an element of `c` are under a condition on where it is, the same for all. So without it what other elements
-hold is read by their own sums alone, provided that these read inside of their buffers, whatever is there. With conditions in the
-innermost loop a thread would wait for each comparison, and its compiler keep fewer operations apart.
+All accesses of an element of `c` are under a condition on where it is, the same for all. So without the condition, the values
+that other elements hold are read by their own sums alone, provided that these load inside of their buffers. With conditions in
+the innermost loop a thread would wait for each comparison, and its compiler keep fewer operations apart.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Loads before the condition of a vector what certainly lies in its buffer, so that the load needs no mask.
+"""Hoists loads that certainly lie inside their buffer out of a vector's condition, so that they need no mask.
 
     y[ramp(8 * i, 1, 8)] = select(           a = let(x[ramp(8 * i, 1, 8)])
         c[ramp(8 * i, 1, 8)],         ->     y[ramp(8 * i, 1, 8)] = select(

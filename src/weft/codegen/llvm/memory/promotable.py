@@ -1,6 +1,6 @@
 """Register buffers that can be promoted to SSA values: once loops are unrolled, all their indices are constants.
 
-This is what LLVM's SROA and mem2reg would find out, from a text twice as long.
+LLVM's SROA and mem2reg would find the same, from a text twice as long.
 """
 
 from __future__ import annotations
