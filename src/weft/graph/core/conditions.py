@@ -43,7 +43,7 @@ class Guard:
 class LateSize:
     """A size that is known only when a model runs: *size* is element *element* of *value*, a tensor of integers.
 
-    Nodes behind the one that makes *value* use it as any other size, but that it may be zero: what is then empty is not computed.
+    Nodes behind the one that makes *value* use it as any other size, but that it may be zero: empty tensors are not computed.
     A call ends with a message of the model's node *source*, and of *what* the size is, where it is negative.
     """
 

@@ -189,7 +189,7 @@ class Constant(Value):
 class Parameter(Constant):
     """A constant that may change between two calls, as by training: no pass computes with its elements.
 
-    What passes compute of it is `Deferred`, and can be computed again.
+    Constants that passes compute of it are `Deferred`, and can be computed again.
     """
 
     __slots__ = ()
@@ -219,8 +219,8 @@ class Deferred(Constant):
     """A constant whose elements are computed each time that they are asked for, by *fill*, which writes them into an array.
 
     A packed weight is as large as the weight it is made of. As a deferred constant it is never held in memory beside that
-    weight: it is written once, straight to the memory that kernels read. *fill* may be called from any thread. What is
-    computed of parameters is not fixed.
+    weight: it is written once, straight to the memory that kernels read. *fill* may be called from any thread. Constants
+    computed of parameters are not fixed.
     """
 
     __slots__ = ("_is_fixed", "fill")

@@ -1,6 +1,6 @@
 """State: values that live across calls, such as caches of keys and values, running statistics, and hidden states of RNNs.
 
-A state is an input and an output of a graph: a call takes the input, and the output is what the next call takes. The last inputs
+A state is an input and an output of a graph: a call takes the input, and the next call takes the output. The last inputs
 and the last outputs of a graph are its states, in the order of `Graph.states`; a call never gets them from its caller.
 
     state h becomes y                                              its shape stays

@@ -57,7 +57,7 @@ def updated_in_place(pair: Pair) -> list[Value]:
 
 
 def bound_lengths(graph: Graph) -> dict[Var, Expr]:
-    """Returns what the symbols are that the graph has for the lengths of states: each length, and one."""
+    """Returns the values of the symbols that the graph has for the lengths of states: each is the length, and one."""
     return {s.growth.bound: s.growth.length + ONE for s in graph.states if s.growth is not None}
 
 

@@ -14,7 +14,7 @@ def quantize(
 ) -> Operand:
     """Divides by *scale*, rounds to even, adds *zero* and saturates to *dtype*; *scale* and *zero* broadcast to *x*.
 
-    Of floats of 8 and 4 bits, it rounds to what *dtype* has, and an infinity is its largest number if it is to *saturate*.
+    Of floats of 8 and 4 bits, it rounds to the values of *dtype*, and an infinity is its largest number if it is to *saturate*.
     """
     if dtype.holds_floats:
         parts = b.add("div", x, b.cast(scale, x.dtype))
