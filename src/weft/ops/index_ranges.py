@@ -20,7 +20,7 @@ Limits: TypeAlias = tuple[Expr, Expr]
 
 
 class Shaped(Protocol):
-    """What has a shape: a value of a graph, or a tensor."""
+    """An object with a shape: a value of a graph, or a tensor."""
 
     @property
     def shape(self) -> tuple[Expr, ...]:

@@ -75,7 +75,7 @@ Index = Callable[[Sequence[Expr]], tuple[Expr, ...]]
 
 
 def _reduction(x: Tensor, over: Sequence[int], *, keepdims: bool) -> tuple[list[ReduceAxis], Sequence[Expr], Index]:
-    """Returns the axes of a reduction over the dimensions *over*, its shape, and what of *x* an element of it reads."""
+    """Returns the axes of a reduction over the dimensions *over*, its shape, and the index of *x* that an element of it reads."""
     ks, axis_of = _axes_over(x, over)
     kept = [d for d in range(x.rank) if keepdims or d not in over]
 

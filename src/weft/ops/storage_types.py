@@ -5,7 +5,7 @@
 
 The formats: Micikevicius et al., "FP8 formats for deep learning", 2022 (E4M3FN, E5M2); Noune et al., "8-bit numerical formats for
 deep neural networks", 2022 (those with one zero and one NaN, FNUZ); Open Compute Project, "Microscaling formats (MX)
-specification", 2023 (E8M0, E2M1). What becomes of NaN, infinities and numbers out of range is what ONNX says of Cast.
+specification", 2023 (E8M0, E2M1). NaN, infinities and numbers out of range are converted as ONNX defines for Cast.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def encode(x: Tensor, *, dtype: DType, saturate: bool = True, rounding: str = "u
     """Converts elements to the storage type *dtype*.
 
     Floats out of its range become its largest numbers if they are to *saturate*, else infinities, or NaN where it has none; E2M1
-    always saturates. *rounding* is one of `ROUNDINGS` and is for E8M0, whose numbers are powers of two: what is negative is NaN.
+    always saturates. *rounding* is one of `ROUNDINGS` and is for E8M0, whose numbers are powers of two: negative ones become NaN.
     Integers keep the low bits, as the conversions between integers do; a float is rounded towards zero first.
     """
     _check("encode", dtype.is_storage and not x.dtype.is_storage, x.dtype, dtype)

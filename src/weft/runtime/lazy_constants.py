@@ -41,7 +41,7 @@ def in_memory(constants: Constants) -> _rt.Block:
 def write_mapped(constants: LazyConstants, file: IO[bytes], begin: int) -> int:
     """Writes constants to a new file, from its byte *begin* on, a multiple of 4096; returns their checksum.
 
-    They are computed straight into a map of the file. What is done is let go of, so that memory holds one constant at a time;
+    They are computed straight into a map of the file. Written pages are released, so that memory holds one constant at a time;
     the system writes it to the disk when it needs the room. The disk's room is taken beforehand: a map can't report that there
     is none. Raises `OSError` then.
     """

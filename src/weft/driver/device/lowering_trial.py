@@ -1,4 +1,4 @@
-"""What a planner asks once lowering has refused its cheapest plan: whether lowering takes what another decision makes."""
+"""A planner for kernels whose cheapest plan lowering refused: it asks whether lowering takes the program of another one."""
 
 from __future__ import annotations
 

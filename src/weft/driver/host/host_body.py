@@ -59,7 +59,7 @@ class HostBody:
         parts: list[Stmt] = [*reversed(self.last), *([_searched(search)] if search else [])]
         late = list(fused.late_sizes)
         for n in reversed(range(-1, len(fused.groups))):
-            while late and late[-1][0] == n:  # what follows is in its scope; the last to be known is the innermost
+            while late and late[-1][0] == n:  # later groups are in its scope; the last to be known is the innermost
                 stage = len(late)
                 parts = [self.bound(stage, late.pop()[1], seq(*checks.stages[stage], *reversed(parts)))]
             if n < 0 or fused.groups[n] not in fused.on_demand:

@@ -34,8 +34,8 @@ def scatter_elements(
 ) -> Tensor:
     """*x* with each element of *updates* put at its place, but at the index given along *axis*; the last of several wins.
 
-    Another *reduction* (add, mul, max, min) combines them with what is there. *in_place* says that the result is in the memory of
-    *x*, as for a state: then the updates alone are written.
+    Another *reduction* (add, mul, max, min) combines them with the elements there. *in_place* says that the result is in the
+    memory of *x*, as for a state: then the updates alone are written.
     """
     d = normalize_axis(axis, x.rank)
     if indices.rank != x.rank:
@@ -67,9 +67,9 @@ def scatter_nd(
 ) -> Tensor:
     """*x* with each slice of *updates* put at its index tuple (the last dimension of *indices*); the last of several wins.
 
-    Another *reduction* (add, mul, max, min) combines them with what is there. *axes* are the dimensions that a tuple has indices
-    of, the first ones unless given. *in_place* says that the result is in the memory of *x*, as for a state: then the updates
-    alone are written.
+    Another *reduction* (add, mul, max, min) combines them with the elements there. *axes* are the dimensions that a tuple has
+    indices of, the first ones unless given. *in_place* says that the result is in the memory of *x*, as for a state: then the
+    updates alone are written.
     """
     depth = tuple_size(indices)
     lead = len(indices.shape) - 1

@@ -139,11 +139,11 @@ def _of_chunks(x: Tensor, d: int, shape: Sequence[Expr], k: int, chunk: int, *, 
 
 
 Sorter: TypeAlias = Callable[[Expr, DType, Words, Emit], Stmt]
-"""Makes the statements that sort a slice: of its length, the type of its words, the words, and what to do with each place."""
+"""Makes the statements that sort a slice: of its length, the type of its words, the words, and the emitter for each place."""
 
 
 def _first_of(k: int, count: Expr) -> Sorter:
-    """Returns what finds the first elements of a slice, *k* of them at most and *count* in fact."""
+    """Returns the sorter that finds the first elements of a slice, *k* of them at most and *count* in fact."""
 
     def sort(size: Expr, word: DType, words: Words, emit: Emit) -> Stmt:
         if k * FEW <= (int(size.value) if isinstance(size, Const) else UNKNOWN):
@@ -188,7 +188,7 @@ class _Slice:
         return sort_word(self.element(place), descending=self.descending)
 
     def emitter(self, outs: Sequence[Buffer]) -> Emit:
-        """Returns what writes the index of an element to the last of *outs*, and the element to one before, if there is one."""
+        """Returns the writer of an element's index to the last of *outs*, and of the element to one before, if there is one."""
 
         def emit(place: Expr, origin: Expr) -> Stmt:
             values = (origin, self.element(origin))

@@ -35,7 +35,7 @@ def corners(
     padding: str = "zeros",
     align_corners: bool = False,
 ) -> list[Corner]:
-    """Returns what samples of *shape* are made of; *places* gives where each lies in the images x [N, C, *S], in elements."""
+    """Returns the corners of samples of *shape*; *places* gives where each lies in the images x [N, C, *S], in elements."""
     sizes = x.shape[2:]
 
     def of(choice: Sequence[int]) -> Corner:
