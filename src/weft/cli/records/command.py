@@ -222,7 +222,7 @@ def salvage_command(
 
 
 def _tell(figures: dict[str, object], text: str, *, as_json: bool, quiet: bool) -> None:
-    """Prints what was done, as asked."""
+    """Prints the outcome as JSON or as text, as asked."""
     if as_json:
         print_json(figures)
     elif not quiet:

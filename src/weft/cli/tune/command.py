@@ -110,7 +110,7 @@ def _write_page(path: Path, model: Path, found: TuneReport, *, quiet: bool) -> N
 
 
 def facts_of(report: TuneReport) -> dict[str, object]:
-    """Returns what a session found, for JSON; times in seconds."""
+    """Returns the results of a session, for JSON; times in seconds."""
     ratio = report.ratio
     return {
         "seconds": report.seconds,
@@ -138,7 +138,7 @@ COLUMNS = ("kernel", "time", "of its limit", "tried", "time now")
 
 
 def _show(report: TuneReport, records: Path) -> None:
-    """Prints a row a kernel, and what became of the whole model."""
+    """Prints a row a kernel, and the result for the whole model."""
     rows = []
     for task in report.tasks:
         winner = report.winner_of(task)

@@ -44,7 +44,7 @@ def search_chart(trials: Sequence[Trial]) -> Markup:
 
 
 def course_text(trials: Sequence[Trial]) -> str:
-    """Returns in a sentence what the picture shows."""
+    """Returns the content of the picture in a sentence."""
     scores = [t.score for t in trials]
     failed = sum(s == 0 for s in scores)
     tried = f"{human_count(len(scores), 'candidate')} tried" + (f", {failed} of them failed" if failed else "")

@@ -32,7 +32,7 @@ STAGES: Final = {
     "check": "comparing results with those of the unscheduled loops",
     "time": "timing, in turns with the incumbent",
 }
-"""What the processes that build and run candidates do, in words."""
+"""The states of the processes that build and run candidates, in words."""
 
 OPEN: Final = 6
 """Kernels whose cards are open from the first."""

@@ -286,7 +286,7 @@ class _OnDevice(StmtRewriter):
         return made
 
     def read_all(self, values: Sequence[Expr]) -> tuple[_Around, list[Expr]]:
-        """Returns *values* over elements copied to the host's memory, and what puts the copies around a statement."""
+        """Returns *values* over elements copied to the host's memory, and the wrapper that puts the copies around a statement."""
         copies, made = self.copies_of(values)
         return _Around(copies), made
 

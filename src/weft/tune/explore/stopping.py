@@ -82,7 +82,7 @@ class Stopping:
     def verdict(self, predicted_gain: float = 0.0) -> Verdict:
         """Returns whether to stop.
 
-        *predicted_gain* is what a trusted model promises for the next batch, as the logarithm of the best prediction over the
+        *predicted_gain* is a trusted model's prediction for the next batch, as the logarithm of the best prediction over the
         best score; 0 where there is none.
         """
         if self._batches < self._first or not self._best:

@@ -1,4 +1,4 @@
-"""Loop nests of scheduled programs as a batch: what a plan's nest must be once the plan is carried out."""
+"""Loop nests of scheduled programs as a batch: the reference for nests that are derived from plans alone."""
 
 from __future__ import annotations
 

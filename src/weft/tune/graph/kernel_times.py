@@ -72,7 +72,7 @@ class _Kernels:
             groups = groups | self._neighbours(groups)
         elif groups and plain_subject(subject) in self.asked:
             groups = {g for g in groups if self.main[g] in (None, plain_subject(subject))}
-            return sum(self.taken[g] for g in groups)  # 0 for what is fused into another node's kernel
+            return sum(self.taken[g] for g in groups)  # 0 for a node fused into another's kernel
         return sum(self.taken[g] for g in groups) if groups else None
 
     def moved(self) -> dict[str, float]:

@@ -68,7 +68,7 @@ class Measurer:
     def submit(self, plans: Iterable[str]) -> Iterator[Outcome]:
         """Yields the outcome of each of *plans* as it comes; plans are taken as there is room for them.
 
-        A plan that was measured before is not measured again. Closing the iterator cancels what was not begun. Schedules are
+        A plan that was measured before is not measured again. Closing the iterator cancels the plans not begun. Schedules are
         trusted, since results are compared.
         """
         waiting, flights, source = Counter[str](), dict[Future[Any], _Flight](), iter(plans)

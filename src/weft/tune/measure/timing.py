@@ -50,7 +50,7 @@ class Timer(TurnTimer[Call]):
         return [[max(1.0, row[n + 1] - row[n] - self._cost) / number * 1e-9 for n in places] for row in stamps]
 
     def before(self, call: Call) -> list[Call]:
-        """Returns what is called before *call*, so that it finds the caches as its model leaves them."""
+        """Returns the calls before *call*, so that it finds the caches as its model leaves them."""
         if not self.limits.evict:
             return []
         used = [b for n, b in enumerate(call[2]) if n not in self.limits.weights]
