@@ -1,4 +1,4 @@
-"""The page of `weft tune --report`: what a session found, and how, in one file that fetches nothing and runs nothing."""
+"""The page of `weft tune --report`: the results and course of a session, in one file that fetches nothing and runs nothing."""
 
 from __future__ import annotations
 

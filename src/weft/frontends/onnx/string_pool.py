@@ -37,16 +37,16 @@ TEXT_ATTRIBUTES: Final = frozenset(
 """The attributes whose strings are elements of tensors, or compared with them; others are names of modes."""
 
 MARKS: Final = ("\x02", "\x03")
-"""What `Tokenizer` begins and ends rows with."""
+"""The marks at the begin and the end of a row of `Tokenizer`."""
 
 _VALUES: Final = ("value_string", "value_strings")
 """The attributes that are tensors of strings even where they are empty; others are as good as absent then."""
 
 DEFAULT_STRING: Final = "_Unused"
-"""What an element that a table of labels has not becomes where nothing else is said."""
+"""The default label of an element that a table does not have."""
 
 ENCODING: Final = ("utf-8", "surrogateescape")
-"""How bytes that are no UTF-8 stay what they are."""
+"""The codec that keeps bytes that are no UTF-8."""
 
 
 class StringPool:

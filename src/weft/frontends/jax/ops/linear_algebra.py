@@ -1,6 +1,6 @@
-"""Factors of matrices, and what is solved by them: StableHLO's operations, and the calls of LAPACK that JAX makes for a CPU.
+"""Factorisations of matrices, and solvers by them: StableHLO's operations, and the calls of LAPACK that JAX makes for a CPU.
 
-A call of LAPACK has letters for options, as its code, and overwrites what it is given, which is its first result here.
+A call of LAPACK has letters for options, as its code, and overwrites its operand, which is its first result here.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def syevd(c: Call) -> Sequence[Operand]:
 
 @_lapack("gesdd")
 def gesdd(c: Call) -> Sequence[Operand]:
-    """What is left of the matrix, the singular values, descending, and the factors U and V'."""
+    """The overwritten matrix, the singular values, descending, and the factors U and V'."""
     x, mode = c.operand(0), _option(c, "mode", "ASN")
     if mode == "N":
         nothing = [c.add("full", shape=c.result_shape(k), value=0, dtype=x.dtype) for k in (2, 3)]

@@ -174,7 +174,7 @@ def read_dictionary(t: Tokens) -> dict[str, Any]:
 
 
 def unquoted(text: str) -> str:
-    """Returns what a text in quotes says."""
+    """Returns the text of a string literal."""
     if "\\" not in text:
         return text[1:-1]
     return _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if len(m[1]) == 2 else m[1], text[1:-1])

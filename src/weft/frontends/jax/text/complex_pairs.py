@@ -4,9 +4,9 @@
                                                         %1 imaginary = add %0 imaginary, %0 imaginary : tensor<3xf32>
     %2 = abs %1 : (tensor<3xcomplex<f32>>) -> ...       %2 = complex abs %1 real, %1 imaginary : (tensor<3xf32>, ...
 
-Calls, loops and branches carry both. What moves elements, or is linear in them, is done to either part; products are four.
-Other operations have a name of their own, and both parts of each operand. Arguments and results of the program are real tensors
-[..., 2].
+Calls, loops and branches carry both. Operations that move elements, or are linear in them, are done to either part; products are
+four. Other operations have a name of their own, and both parts of each operand. Arguments and results of the program are real
+tensors [..., 2].
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Factorisations of matrices, and what is solved by them.
+"""Factorisations of matrices, and solvers by them.
 
 Matrices that have no factors (singular, not positive definite) give infinities and NaN; the numbers `info` tell of them.
 """
@@ -178,7 +178,7 @@ def householder_product(c: Call) -> Results:
 
 @translates("ormqr")
 def ormqr(c: Call) -> Results:
-    """A matrix multiplied by that which reflections make, from the left or from the right."""
+    """A matrix multiplied by the product of reflections, from the left or from the right."""
     v, tau, x = c.tensor(), c.tensor("input2"), c.tensor("input3")
     left, transposed = bool(c.value("left", True)), bool(c.value("transpose", False))
     if left:

@@ -18,7 +18,7 @@ from weft.support.dtypes import i64
 
 
 def _as_on_numbers(c: Call) -> HeldResults:
-    """Returns what the operator makes of the ids."""
+    """Returns the results of the operator on the ids."""
     c.inputs = [v.ids if isinstance(v, Strings) else w for v, w in zip(c.held, c.inputs, strict=True)]
     c.held = list(c.inputs)
     return TABLE[domain_of(c.node), c.node.op_type].translate(c)
