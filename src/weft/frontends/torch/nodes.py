@@ -68,9 +68,7 @@ class NodeImporter:
                 scope[n] = self._attribute(module, n)
             elif n.op == "call_function" and is_effect(n):
                 scope[n] = None
-            elif (
-                n.op == "call_function" and n.users
-            ):  # unused nodes need no support: a second result, a check
+            elif n.op == "call_function" and n.users:  # unused nodes need no support: a second result, a check
                 scope[n] = self._node(n, scope)
             elif n.op == "output":
                 made = n.args[0] if isinstance(n.args[0], list | tuple) else [n.args[0]]
