@@ -100,4 +100,4 @@ HOST_OPERATORS: Final = _numbered(
     # programs, their words, and six numbers that `native/hostops/string_table.h` names -> ids of tokens, or their number
     string_tokens=_on_strings((4,), (12,)),
 )
-"""By the name of the callee."""
+"""Operators that the host computes, by the name of the callee."""

@@ -19,7 +19,7 @@ HEADROOM: Final = 1.06
 """The end of the axis of speedups, relative to the largest."""
 
 LEAST_TOP: Final = 1.15
-"""The end of that axis at least, so that the incumbent's line is not the upper edge."""
+"""The least end of the vertical axis, so that the incumbent's line is not the upper edge."""
 
 TICKS: Final = 5
 """Numbers on an axis, about."""

@@ -33,7 +33,7 @@ CXX_KEYWORDS: Final = """
 alignas alignof and catch class constexpr decltype delete explicit export friend mutable namespace new not noexcept nullptr
 operator or private protected public template this throw try typeid typename using virtual xor
 """
-"""Those of C++ beside C's."""
+"""Keywords of C++ beside C's."""
 
 
 def c_constant(kind: str, name: str, value: str) -> str:

@@ -101,7 +101,7 @@ def _is_quad(s: Load | Store) -> bool:
 
 
 def _quad(f: KernelWriter, s: Load | Store) -> str:
-    """Returns the vector of a buffer that is an array of such."""
+    """Returns the vector of a buffer that is an array of vectors."""
     index = only_index(f, s.buffer, s.indices)
     assert isinstance(index, Ramp)
     at, begin = f"({low_word(f, index.base)} >> 2u)", f.begins.get(s.buffer)

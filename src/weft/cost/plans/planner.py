@@ -51,7 +51,7 @@ def cheapest(candidates: Sequence[Candidate[Any]]) -> Candidate[Any]:
 
 
 def by_cost(candidates: Iterable[Candidate[D]]) -> list[Candidate[D]]:
-    """Returns the candidates by their cycles, so that the cheapest is the first; of equals the one that was named first."""
+    """Returns the candidates by their cycles, so that the cheapest is the first; equal ones in the order given."""
     return sorted(candidates, key=lambda c: c.cycles)
 
 

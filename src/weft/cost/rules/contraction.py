@@ -21,7 +21,7 @@ SIDE_BY_SIDE = 4
 """Lines between rows of the left factor that are read as one stream; further apart each row is a stream of its own."""
 
 ROW_CYCLES = 4.0
-"""Cycles that a line of such a stream holds up a tile."""
+"""The cycles that a line of a stream stalls a tile."""
 
 SETS_SHARE = 0.7
 """The part of the first-level cache that rows in the same sets may fill."""

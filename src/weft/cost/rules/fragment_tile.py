@@ -45,7 +45,7 @@ COPIES: Final = (4, 3, 5)
 """Stages of the software pipeline: parts of the factors in shared memory at a time."""
 
 COPIES_ALONE: Final = (8, *COPIES)
-"""Those where each multiprocessor has one block at most, which nothing else keeps at work: of 1024 x 1024 x 1024 of bf16, 8
+"""Stages where each multiprocessor has one block at most, and no other hides its latency: of 1024 x 1024 x 1024 of bf16, 8
 took 6.5 us, and 4 took 6.8; with 5 or 6, by which to divide takes longer, 7.4 (H200, 2026-11-26)."""
 
 GROUP_CYCLES, AHEAD_CYCLES = 1 / 16, 7.0

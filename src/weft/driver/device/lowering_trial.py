@@ -13,7 +13,7 @@ MOST_REFUSED: Final = 12
 
 
 class LoweringTrial:
-    """Tells of programs whether *lowered* makes code of them, as long as that has not refused too many."""
+    """Tells whether *lowered* makes code of a program; after too many refusals it answers no."""
 
     def __init__(self, lowered: Callable[[Program], object]) -> None:
         self._lowered = lowered

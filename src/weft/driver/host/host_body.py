@@ -77,7 +77,7 @@ class HostBody:
         return views.around(self.of_sizes(group, call, len(workspaces)))
 
     def of_sizes(self, group: Group, call: Call, workspaces: int) -> Stmt:
-        """Returns the call of a kernel, or of that of its versions which is for the sizes that there are.
+        """Returns the call of a kernel, or of the version of it that fits the sizes of the call.
 
         Kernels compute with sizes of at least one. Where one is zero, and no version is for that, outputs are empty, or the call
         is refused.

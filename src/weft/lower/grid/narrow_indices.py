@@ -94,7 +94,7 @@ def _limits(size: Expr, most: int) -> list[tuple[Var, int]]:
 
 
 def narrowed(e: Expr) -> Expr | None:
-    """Returns an integer of 64 bits as one of 32, where it is one that was made wider, or a constant that fits."""
+    """Returns an i64 as i32 where it was widened from that, or is a constant that fits."""
     if isinstance(e, Const):
         return const(int(e.value), i32) if LOW <= int(e.value) <= HIGH else None
     return e.a if isinstance(e, Cast) and e.dtype is INDEX and e.a.dtype is i32 else None

@@ -20,7 +20,7 @@ CUBIC = -0.75
 
 
 class Corner(NamedTuple):
-    """One of the elements that samples are made of: its number in an image, -1 outside where that is zero, and its weight."""
+    """An operand of samples: its number in an image, or -1 for a zero outside of it, and its weight."""
 
     at: Tensor
     weight: Tensor

@@ -120,7 +120,7 @@ class AttentionLoops:
         return r * index(self.tile.y) + t[-2]
 
     def key(self, t: Threads, k: Expr) -> Expr:
-        """Returns which key of those that its block takes at once is a thread's key number *k*."""
+        """Returns the index, among the keys that its block takes at once, of a thread's key number *k*."""
         return k * index(self.tile.x) + t[-1]
 
     def column(self, t: Threads, c: Expr) -> Expr:

@@ -78,7 +78,7 @@ GROUP_INSTRUCTIONS: Final = {
     i8: "cuda.wgmma_i8",
     u32: "cuda.wgmma_tf32",
 }
-"""Those of groups of four warps; factors of tf32 are bits (`ops.dot_products.tf32_matmul`)."""
+"""The instructions of groups of four warps; factors of tf32 are bits (`ops.dot_products.tf32_matmul`)."""
 
 REGISTER_GROUP_INSTRUCTIONS: Final = {f16: "cuda.wgmma_registers_f16", bf16: "cuda.wgmma_registers_bf16"}
 """The same, whose left factor is in registers of the warps (the memory scope `fragment`)."""
