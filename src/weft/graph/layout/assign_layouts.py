@@ -61,7 +61,7 @@ def nodes_in_blocks(graph: Graph, planner: Planner, *, by_winograd: bool = True)
     subjects = [subject_of(n.output.name) for n in asked]
 
     def solve_jointly(machine: Target, choose: Choose, costs: CostSource) -> list[Question]:
-        answers = _Problem(graph, machine, by_winograd, costs).answers(asked, choose)
+        answers = _Problem(graph, machine, costs, by_winograd=by_winograd).answers(asked, choose)
         return [Question(s, *answers[n]) for s, n in zip(subjects, asked, strict=True)]
 
     decided = planner.decide_jointly(subjects, Layout, solve_jointly)
@@ -75,7 +75,7 @@ _Answer: TypeAlias = "tuple[tuple[Candidate[Layout], ...], Candidate[Layout]]"
 class _Problem:
     """The alternatives of each value, and their costs: in cycles, or in the unit of *known* costs."""
 
-    def __init__(self, graph: Graph, target: Target, by_winograd: bool, known: CostSource) -> None:
+    def __init__(self, graph: Graph, target: Target, known: CostSource, *, by_winograd: bool) -> None:
         self.target = target
         self.by_winograd = by_winograd
         self.known = known

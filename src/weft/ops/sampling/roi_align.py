@@ -37,7 +37,7 @@ def roi_align(
     check_shape("roi_align: the tensor of regions", rois.shape, (images.shape[0], 4))
 
     def element(ins: Sequence[Buffer], outs: Sequence[Buffer], *i: Expr) -> Stmt:
-        sampler = _Sampler(ins[0], ins[1], (i[0], i[2], i[3]), (height, width), samples, scale, half_pixel)
+        sampler = _Sampler(ins[0], ins[1], (i[0], i[2], i[3]), (height, width), samples, scale, half_pixel=half_pixel)
         image = minimum(maximum(cast(Load(ins[2], (i[0],)), INDEX), ZERO), x.shape[0] - 1)
         return let("image", image, lambda n: sampler.statement((n, i[1]), largest, lambda v: store(outs[0], i, v)))
 
@@ -61,6 +61,7 @@ class _Sampler:
         parts: tuple[int, int],
         samples: int,
         scale: float,
+        *,
         half_pixel: bool,
     ) -> None:
         self.x, self.rois, self.part, self.parts = x, rois, part, parts

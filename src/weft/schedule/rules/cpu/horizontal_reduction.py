@@ -64,7 +64,7 @@ def _width(ref: BlockRef, extent: int, lanes: int, p: Planner, *, is_open: bool)
         return None
     lanes = min(lanes, 1 << (extent - 1).bit_length())
     return lanes * p.decide(
-        ref.name, Accumulators, lambda m: accumulator_plans(extent, lanes, m, is_open)
+        ref.name, Accumulators, lambda m: accumulator_plans(extent, lanes, m, is_open=is_open)
     ).vectors, lanes
 
 
