@@ -79,7 +79,7 @@ def step_along(buffer: Buffer, indices: Sequence[Expr], var: Var) -> int:
 
 
 def bytes_touched(buffer: Buffer, indices: Sequence[Expr], counts: Mapping[Var, int], line: int) -> int:
-    """Returns the bytes of the lines, of *line* bytes, of *buffer* at *indices* for so many values of each variable."""
+    """Returns the bytes of the lines, of *line* bytes, of *buffer* at *indices*, where each variable has *counts* values."""
     levels = [Level(v, n, 1, LoopKind.SERIAL) for v, n in counts.items()]
     return LoopAccess(buffer, tuple(indices), is_store=False).nbytes(ranges_of(levels), line)
 

@@ -136,7 +136,7 @@ class FetchAhead(Note):
 
 @node
 class Retained(Note):
-    """The shared memory that an iteration of a loop reads is not written before so many *iterations* after it are over."""
+    """The shared memory that an iteration of a loop reads is not overwritten before the *iterations* after it are over."""
 
     key = "retained"
     places = (Place.LOOP,)

@@ -48,7 +48,7 @@ class Dialect:
     `statements` are the writers of statements, by type. `address_space` gives the words before the type of a pointer to memory
     of a scope, with a space after them. `square_roots` are the names of that function by the bits of its argument, and `header`
     the header that declares it. `watched_argument` is the first argument of the helper that watches a range; without one,
-    values are clamped to the range, and nobody is told. `expressions` are the writers of expressions, by type, where they are
+    values are clamped to the range without a report. `expressions` are the writers of expressions, by type, where they are
     not those of C; `constant` declares a name for a value, `literal` writes a number, and `keywords` can't be names.
     `vectors` are the words for vectors, and `memory_vectors` for those that are only loaded and stored, where there are such.
     """

@@ -41,7 +41,7 @@ def _sums(dtype: DType, n: int) -> tuple[str, str]:
 
 
 def _product_macro(dtype: DType, n: int) -> str:
-    """Returns the macros of a product, to which those of floats are told whether the right factor has rows of columns."""
+    """Returns the macros of a product; those of floats take whether the right factor has rows of columns."""
     places, sums = _sums(dtype, n)
     first, second, *others = [f"%{n // 2 + k}" for k in range(5)]
     left, last = "{" + ", ".join([first, second, *others[:2]]) + "}", others[2]

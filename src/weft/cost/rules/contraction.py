@@ -199,7 +199,7 @@ def _tiles_that_fit(p: TileProblem, width: int, target: Target) -> Iterator[Tile
 
 
 def _may_cut(p: TileProblem, columns: int) -> bool:
-    """Tells whether tiles may have so many columns: of a known number some may be left for the last one."""
+    """Tells whether tiles may have *columns*: a known extent may leave a remainder for the last tile."""
     return p.column % columns == 0 if p.open_column else columns <= p.column
 
 

@@ -213,12 +213,12 @@ def remainder_versions(extents: Sequence[int], tile: Sequence[int]) -> int:
 
 
 def may_unroll(steps: int, sums: int, versions: int) -> bool:
-    """Tells whether *steps* of a reduction are unrolled in each of so many *versions* of a tile of so many vectors of *sums*."""
+    """Tells whether *steps* of a reduction are unrolled in each of *versions* copies of a tile of *sums* vectors."""
     return steps * sums <= MOST_UNROLLED and may_write(steps * sums, versions)
 
 
 def may_write(sums: int, versions: int) -> bool:
-    """Tells whether so many *versions* of a loop over *sums*, vector multiply-adds, are written out.
+    """Tells whether *versions* copies of a loop over *sums* vector multiply-adds are written out.
 
     Lowering unrolls short loops further (`budget.unrolled_steps`).
     """

@@ -108,7 +108,7 @@ class AttentionLoops:
         return Buffer(name, (rows, columns), self.element, scope, (stride, 1))
 
     def registers(self, name: str, count: int) -> Buffer:
-        """Returns the registers of each thread for so many numbers of each of its rows."""
+        """Returns the registers of each thread for *count* numbers of each of its rows."""
         return Buffer(name, (*self.extents, self.tile.rows, count), f32, "register")
 
     def register(self, buffer: Buffer, t: Threads, r: Expr, k: Expr) -> tuple[Expr, ...]:
@@ -212,7 +212,7 @@ class AttentionLoops:
         return self.step * index(self.tile.width) + k
 
     def _has(self, v: Var, i: Expr, step: int) -> Expr:
-        """Returns the condition under which there is an element *i* along *v*, which is taken so many at once."""
+        """Returns the condition under which there is an element *i* along *v*, which is cut into tiles of *step*."""
         extent = self.found.extents[v]
         return TRUE if isinstance(extent, Const) and size_of(extent) % step == 0 else i < extent
 
