@@ -21,6 +21,7 @@ import numpy as np
 from weft.graph.core.conditions import Guard, LateSize, Requirement
 from weft.graph.core.dimension import Dimension, bounded_dimension
 from weft.graph.core.fold_budget import FoldBudget
+from weft.graph.core.graph_state import State
 from weft.graph.core.graph_values import (
     Array,
     Attribute,
@@ -32,7 +33,6 @@ from weft.graph.core.graph_values import (
     Value,
     infer,
 )
-from weft.graph.core.state import State
 from weft.ir import INDEX, Expr, ExprLike, Var, as_expr
 from weft.ops import OPERATORS, TensorType, check_bytes
 from weft.runtime.metadata import ModelMetadata

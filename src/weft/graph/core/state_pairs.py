@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.graph.core.graph import Graph
+from weft.graph.core.graph_state import State
 from weft.graph.core.graph_values import Value
-from weft.graph.core.state import State
 from weft.ir import ONE, Expr, Var
 
 

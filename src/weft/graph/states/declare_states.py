@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.graph.core.graph import Graph, Node
+from weft.graph.core.graph_state import Growth, State
 from weft.graph.core.graph_values import Constant, Value
-from weft.graph.core.state import Growth, State
 from weft.graph.core.type_text import type_text
 from weft.graph.rewriting.rewriter import drop_dead
 from weft.graph.states.match_states import match_states, matching
