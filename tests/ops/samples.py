@@ -409,7 +409,8 @@ def _contractions() -> dict[str, list[Sample]]:
             Sample(
                 [few(1, 2, 6, 6, 8, unsigned=True), few(1, 2, 3, 3, 2, 16, 4), zero],
                 {"pads": (1, 1, 1, 1), "dilations": (1, 2)},
-            )
+            ),
+            Sample([few(1, 2, 4, 4, 8, unsigned=True), few(4, 2, 1, 1, 2, 4, 4)], {"panels": 2}),
         ],
     }
     x, pads = IMAGE, {"pads": (1, 1, 1, 1)}

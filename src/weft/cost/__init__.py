@@ -47,7 +47,8 @@ from weft.cost.graph.low_precision import (
     rounded_factor_plans, taken_apart_plans,
 )
 from weft.cost.graph.matrix_convolutions import (
-    NARROW_BLOCK, BlockedConvolution, ByteBlock, byte_block_plans, narrow_convolution_plans,
+    NARROW_BLOCK, BlockedConvolution, ByteBlock, BytePanel, byte_block_plans, byte_panel_plans,
+    narrow_convolution_plans,
 )
 from weft.cost.graph.packing import (
     PANEL_VECTORS, GridOperand, Panel, RightOperand, grid_operand_plans, panel_plans, right_operand_plans,
@@ -104,7 +105,7 @@ from weft.cost.graph.winograd import (
 
 __all__ = [
     "Accept", "Accumulators", "Address", "Answering", "AttentionSizes", "AttentionTile", "BANKS", "Borders",
-    "BlockedConvolution", "ByteBlock", "ByteFragments", "ByteProduct",
+    "BlockedConvolution", "ByteBlock", "ByteFragments", "BytePanel", "ByteProduct",
     "CONDITION_ROUNDS", "CacheTile", "Candidate", "Candidates", "Case", "Choose", "Choosing", "CodeBudget", "Convolution",
     "CostSource", "D", "DIRECT", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "ENTRY_CYCLES",
     "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FEW_AT_ONCE", "FOLDED_TIMES_CONSTANTS", "FloatProduct",
@@ -128,7 +129,7 @@ __all__ = [
     "TileProblem", "TiledProduct", "Tiling", "TransposedPhases", "UNROLLED_FETCHES", "UNROLLED_VECTORS", "VECTOR_WORDS",
     "Versions", "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowTile", "Winograd", "WriteOut",
     "accumulator_plans", "addressed", "attention_tile_plans", "blocked_cycles", "border_plans", "by_cost", "byte_block_plans",
-    "byte_fragment_plans", "bytes_of", "bytes_touched",
+    "byte_panel_plans", "byte_fragment_plans", "bytes_of", "bytes_touched",
     "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at", "depth_plans", "depthwise_cycles",
     "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements", "enough_tasks",
     "fma_cycles", "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "grid_operand_plans",

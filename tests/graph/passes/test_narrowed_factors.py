@@ -12,7 +12,7 @@ from weft.cli.onnx_builder import GraphBuilder, gemm
 from weft.cost import Choosing, FloatProduct, narrow_factor_plans
 from weft.graph import Graph, verify_graph
 from weft.graph.passes.pack_matrices import pack_matrices
-from weft.support.dtypes import bf16, f32
+from weft.support.dtypes import bf16, f16, f32
 from weft.targets import Target, cpu
 from weft.targets.scopes import CPU_SCOPES
 
@@ -79,6 +79,17 @@ def test_a_model_in_bf16() -> None:
     model, given = g.model(), values(32, 64)
     wanted = np.asarray(weft.compile(model)(given))
     got = np.asarray(weft.compile(model, precision="bf16")(given))
+    np.testing.assert_allclose(got, wanted, atol=4 * BF16_EPS * np.abs(wanted).max())
+
+
+def test_factors_in_float16_are_rounded_too() -> None:
+    g, w = Graph(), values(64, 40).astype(np.float16)
+    g.output(g.add("matmul", [g.input("x", (48, 64), f16), g.constant(w, "w")]), "y")
+    made, given = narrowed(g), random_inputs(g)
+    verify_graph(made)
+    assert "matmul_grouped" in ops(made)
+    assert made.outputs[0].dtype is f16
+    (wanted,), (got,) = run_graph(g, given), run_graph(made, given)
     np.testing.assert_allclose(got, wanted, atol=4 * BF16_EPS * np.abs(wanted).max())
 
 

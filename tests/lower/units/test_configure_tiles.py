@@ -1,4 +1,4 @@
-"""The configuration of matrix registers: once around a nest, apart for nests of other heights, refused for two at once."""
+"""The configuration of matrix registers: once around a nest, apart for other heights, refused for two that are live at once."""
 
 from __future__ import annotations
 
@@ -50,6 +50,13 @@ def test_heights_that_differ_in_one_buffer_are_refused() -> None:
     before = program(ONE + nest("T", 16, "i") + nest("T", 7, "j"))
     with pytest.raises(LoweringError, match=r"tiles of T have \[7, 16\] rows"):
         configure_tiles(before)
+
+
+def test_two_buffers_that_take_turns_share_a_configuration() -> None:
+    turns = "".join([nest(t, 16, v) for t, v in ("Ti", "Uj")]).replace("\n", "\n    ").rstrip(" ")
+    before = program(ONE + 'U = alloc("tile", f32[256])\nfor k in range(0, 4):\n    ' + turns)
+    made = str(configure_tiles(before))
+    assert made.count("x86.amx_configure") == made.count("x86.amx_release") == 1
 
 
 def test_two_buffers_in_one_nest_are_refused() -> None:

@@ -41,11 +41,14 @@ def product(sizes: Sequence[int], kinds: tuple[DType, DType], *, epilogue: bool 
     return to_program([a, b, c], [compute((rows, columns), lambda i, j: y[i, j] + c[j], "z")], "product")
 
 
-def convolution(size: int, kernel: int, stride: int, block: int = 32) -> Program:
-    """A convolution in bf16 of 64 channels of which 32 stand side by side, padded, to *block* and as many again."""
-    x, w = placeholder((1, 2, size, size, 32), bf16, "x"), placeholder((2, 2, kernel, kernel, 16, block, 2), bf16, "w")
-    pads = (kernel // 2,) * 4
-    (y,) = OPERATORS["conv2d_grouped"]([x, w], {"strides": (stride, stride), "pads": pads})
+def convolution(size: int, kernel: int, stride: int, block: int = 32, panels: int = 1) -> Program:
+    """A convolution in bf16 of 64 channels of which 32 stand side by side, padded, to *block* in *panels*, and as many again."""
+    x, w = (
+        placeholder((1, 2, size, size, 32), bf16, "x"),
+        placeholder((2 * panels, 2, kernel, kernel, 16, block // panels, 2), bf16, "w"),
+    )
+    window = {"strides": (stride, stride), "pads": (kernel // 2,) * 4, "panels": panels}
+    (y,) = OPERATORS["conv2d_grouped"]([x, w], window)
     return to_program([x, w], [compute(y.shape, lambda *i: y[i] * 2, "z")], "convolution")
 
 
@@ -53,13 +56,13 @@ def in_tiles(program: Program, machine: Target = AMX, tile: MatrixTile | None = 
     """Schedules *program* in tiles, even where so few products would be faster in vectors: in *tile*, if that is given."""
 
     def choose(found: Sequence[Candidate[Any]]) -> Candidate[Any]:
-        tiled = [c for c in found if isinstance(c.decision, MatrixTile) and c.decision.rows]
+        tiled = [c for c in found if isinstance(c.decision, MatrixTile) and (c.decision.rows or c.decision == tile)]
         tiled = [c for c in tiled if tile is None or c.decision == tile]
         assert tiled or not isinstance(found[0].decision, MatrixTile)
         return min(tiled or found, key=lambda c: c.cycles)
 
     made = schedule_program(program, machine, choose).program
-    assert "x86.amx" in str(made)
+    assert ("x86.amx" in str(made)) is (tile is None or tile.rows > 0)
     return made
 
 
@@ -111,7 +114,7 @@ def test_convolutions_are_products_of_the_places_of_a_row(size: int, kernel: int
 
 LINES = [
     (32, MatrixTile(4, 1, 1, lines=2)),
-    (32, MatrixTile(4, 1, 1, lines=4, wide=1)),
+    (32, MatrixTile(4, 1, 1, lines=3, wide=1)),
     (64, MatrixTile(2, 2, 1, lines=1, wide=2)),
     (64, MatrixTile(2, 2, 1, lines=2, wide=1)),
 ]
@@ -135,12 +138,22 @@ def test_machine_code_of_lines_and_parts_of_a_panel(block: int, tile: MatrixTile
     np.testing.assert_array_equal(by_tiles[-1], by_vectors[-1])
 
 
+@has_tiles
+@pytest.mark.parametrize("tile", [MatrixTile(4, 1, 1, lines=2, wide=2), MatrixTile()])
+def test_a_block_of_panels(tile: MatrixTile) -> None:
+    program, target = convolution(4, 3, 1, 64, panels=4), cpu("avx512")
+    by_tiles, plain = arrays(program), arrays(program)
+    load(lower(in_tiles(program, target, tile), target, verify=True), target)[1](*by_tiles)
+    load(lower(program, target), target)[1](*plain)
+    np.testing.assert_array_equal(by_tiles[-1], plain[-1])
+
+
 def test_lines_are_held_at_once_where_few_places_are_in_each() -> None:
     problem = MatrixTileProblem(
         bf16, bf16, f32, rows=14, columns=16, width=16, groups=1152, inner=16, others=14, lines=14
     )
     best = min(matrix_tile_plans(problem, AMX), key=lambda c: c.cycles).decision
-    assert (best.rows, best.lines, best.columns) == (14, 2, 2)
+    assert (best.rows, best.lines, best.columns) == (14, 4, 1)
 
 
 def test_tiles_are_a_decision() -> None:
@@ -166,11 +179,11 @@ def test_other_machines_have_vectors_alone() -> None:
 def test_factors_are_loaded_again_after_a_configuration() -> None:
     nests = [
         f"""    {t} = alloc("tile", f32[256])
-    call("x86.amx_zero_f32_16x16", {t}.at(0), 16)
-    call("x86.amx_bf16_16x16x32", {t}.at(0), A.at(0), B.at(0), 16, 32, 32)
-    call("x86.amx_store_f32_16x16", {to}.at(0), {t}.at(0), 16, 16)
+    call("x86.amx_zero_f32_{rows}x16", {t}.at(0), 16)
+    call("x86.amx_bf16_{rows}x16x32", {t}.at(0), A.at(0), B.at(0), 16, 32, 32)
+    call("x86.amx_store_f32_{rows}x16", {to}.at(0), {t}.at(0), 16, 16)
 """
-        for t, to in ("TD", "UE")
+        for t, to, rows in (("T", "D", 16), ("U", "E", 8))
     ]
     program = parse_program("def f(A: bf16[512], B: bf16[512], D: f32[256], E: f32[256]):\n" + "".join(nests))
     made = BACKEND.write(lower(program, AMX), AMX).text

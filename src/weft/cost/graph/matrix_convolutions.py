@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Final
 
 from weft.cost.graph.arithmetic import multiply_cycles
@@ -13,7 +14,7 @@ from weft.cost.plans.planner import by_cost
 from weft.cost.rules.matrix_tiles import MatrixTileProblem, matrix_tile_plans
 from weft.support.dtypes import DType, bf16, f32, i8, i32, u8
 from weft.targets import Target
-from weft.targets.instructions import ROW_BYTES, group_of
+from weft.targets.instructions import ROW_BYTES, TILE_LANES, group_of
 
 NARROW_BLOCK: Final = ROW_BYTES // bf16.bytes
 """Channels of bf16 in a block: those of a row of a tile."""
@@ -46,6 +47,14 @@ class ByteBlock(Decision):
     channels: int
 
 
+@dataclass(frozen=True)
+class BytePanel(Decision):
+    """How many *columns* of the weights of a convolution of bytes lie side by side: those of a block, or of a tile of sums."""
+
+    question = "the columns of a panel of bytes"
+    columns: int
+
+
 def narrow_convolution_plans(p: BlockedConvolution, target: Target) -> list[Candidate[NarrowFactors]]:
     """Returns the forms of a convolution whose factors may be rounded to bf16, by cycles; bf16 is in matrix registers."""
     lanes = target.lanes(f32.bits)
@@ -74,6 +83,18 @@ def byte_block_plans(p: BlockedConvolution, target: Target) -> list[Candidate[By
     return list({c.decision: c for c in reversed(by_cost(found))}.values())[::-1]
 
 
+def byte_panel_plans(p: BlockedConvolution, read: int, made: int, target: Target) -> list[Candidate[BytePanel]]:
+    """Returns the panels of the weights of a convolution of bytes by cycles, given the blocks of channels *read* and *made*.
+
+    Tiles of a panel of their own are read in order; vectors take all columns of a block at once.
+    """
+    found = [Candidate(BytePanel(made), inf)]
+    if made % TILE_LANES == 0:
+        plans = matrix_tile_plans(replace(_as_product(p, (u8, i8, i32), read, made), panel=TILE_LANES), target)
+        found += [Candidate(BytePanel(TILE_LANES if c.decision.rows else made), c.cycles) for c in plans]
+    return list({c.decision: c for c in reversed(by_cost(found))}.values())[::-1]
+
+
 def _as_product(p: BlockedConvolution, kinds: tuple[DType, DType, DType], read: int, made: int) -> MatrixTileProblem:
     """Returns a convolution as a product of its places, in blocks of so many channels that are *read* and *made*."""
     group = group_of(kinds[0])
@@ -83,7 +104,7 @@ def _as_product(p: BlockedConvolution, kinds: tuple[DType, DType, DType], read: 
         columns=-(-p.made // made),
         width=made,
         groups=-(-p.read // group) * p.window,
-        inner=min(read, p.read) // group,
+        inner=-(-min(read, p.read) // group),
         others=p.lines,
         lines=p.lines,
     )

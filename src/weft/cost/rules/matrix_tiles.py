@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from weft.cost.demand import fma_cycles, l2_cycles
+from weft.cost.demand import fma_cycles
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.dot_product import dot_plans
 from weft.support.dtypes import DType
@@ -15,7 +15,6 @@ from weft.targets.instructions import (
     GROUP_BYTES,
     GROUPS,
     MOST_ROWS,
-    ROW_BYTES,
     SUM_TILES,
     TILE_LANES,
     TileOperation,
@@ -30,6 +29,14 @@ registers ran at 3853 x 10^9 operations a second, 16 cycles a product, of bytes 
 LOAD_CYCLES: Final = 8.0
 """Cycles of a load of a tile from the first level of cache: two rows of 64 bytes in each."""
 
+FAR_LOAD_CYCLES: Final = 36.0
+"""Cycles of a load of a tile from the second level. Convolutions of bytes on that machine, 2026-11-26: of 14 x 14 places and 256
+channels, with 2 x 2 tiles at once in 141 cycles for each step, with 4 x 1 in 114, of 7 x 7 and 512 in 135 and 91. Products take
+56 and 28 of them, and loads what is left: they hardly overlap."""
+
+L1_SHARE: Final = 0.5
+"""The part of the first level of cache that a factor may fill to be read from there in each step."""
+
 STORE_CYCLES: Final = 16.0
 """Cycles of storing a tile: a row in each."""
 
@@ -40,6 +47,10 @@ bytes, 1024 cubed, ran at 1844 x 10^9 operations a second with all rows in turn,
 FEWEST_BLOCK_ROWS: Final = 128
 """Rows of a block below which multiplying them takes no longer than reading a panel for them from the third level of cache."""
 
+PAIRED: Final = 2
+"""Tiles side by side whose rows are fetched together where a panel has more: the second level of cache has pairs of lines. With
+one such tile at once, convolutions of 512 channels and 7 x 7 places took 1.25 times as long on that machine."""
+
 SHORT_PRODUCT: Final = 4
 """Rows that a product takes as long as at least."""
 
@@ -49,8 +60,8 @@ class MatrixTile(Decision):
     """The tiles of a product: tiles of *rows*, *row_tiles* x *columns* panels of the right factor of them at once.
 
     Without *rows* the product is computed in vectors. Blocks of *row_block* times as many rows, if not 0, are multiplied by all
-    panels before the next. Where all rows are held at once, those of so many *lines* may be, which share the right factor. Of
-    panels wider than a tile, *wide* tiles are held at once; all where it is 0.
+    panels before the next. Where all rows are held at once, those of so many *lines* may be, which share the right factor, and
+    in the end of as many as are left. Of panels wider than a tile, *wide* tiles are held at once; all where it is 0.
     """
 
     question = "the tiles of a product in matrix registers"
@@ -68,7 +79,8 @@ class MatrixTileProblem:
 
     It has *rows*, which are known, *columns* panels of *width* sums, and a reduction over *groups* of terms, the innermost axis
     of which has *inner* of them, and *others* results for each of a row and a column, those of *lines* beside one another of
-    the same right factor. Rows of the left factor are *left_stride* bytes apart, 0 where an index computes with the row.
+    the same right factor. Rows of the left factor are *left_stride* bytes apart, 0 where an index computes with the row. So many
+    columns of the right factor lie side by side in a *panel*, all of a width if it is 0.
     """
 
     a: DType
@@ -82,6 +94,7 @@ class MatrixTileProblem:
     others: int
     left_stride: int = 0
     lines: int = 1
+    panel: int = 0
 
     @property
     def kinds(self) -> tuple[DType, DType, DType]:
@@ -110,11 +123,11 @@ def _vector_cycles(p: MatrixTileProblem, target: Target) -> float:
 
 
 def _arrangements(p: MatrixTileProblem, rows: int) -> Iterator[MatrixTile]:
-    """Yields how many tiles of *rows*, lines of them, panels, and parts of a panel are held at once: whole divisors of all."""
+    """Yields how many tiles of *rows*, panels, and parts of a panel, whole divisors of all, and lines are held at once."""
     most, row_tiles, parts = len(SUM_TILES), p.rows // rows, p.width // TILE_LANES
     for wide in _divisors(parts, most):
         for r in _divisors(row_tiles, most // wide):
-            for lines in _divisors(p.lines, most // wide // r) if r == row_tiles else (1,):
+            for lines in range(1, min(p.lines, most // wide // r) + 1) if r == row_tiles else (1,):
                 for c in _divisors(p.columns, most // wide // r // lines) if wide == parts else (1,):
                     yield MatrixTile(rows, r, c, lines=lines, wide=0 if wide == parts else wide)
 
@@ -133,13 +146,25 @@ def _row_block(p: MatrixTileProblem, rows: int, target: Target) -> int:
 
 
 def _cycles(p: MatrixTileProblem, tile: MatrixTile, target: Target) -> float:
-    """Returns the cycles of all products in tiles; loads, from the second level of cache, are under way at the same time."""
+    """Returns the cycles of all products in tiles, those of the lines that are left included."""
     each = tile.wide or p.width // TILE_LANES
-    wide, tall = tile.columns * each, tile.row_tiles * tile.lines
-    sums = tall * wide
-    loads = wide + tall * tile.rows / MOST_ROWS
-    right, left = wide * MOST_ROWS * ROW_BYTES, tall * tile.rows * ROW_BYTES
-    reading = max(loads * LOAD_CYCLES, l2_cycles(right + left, target))
-    step = max(sums * max(tile.rows, SHORT_PRODUCT) * PRODUCT_CYCLES, reading)
-    tiles = p.others * (p.rows // tile.rows) * p.columns * (p.width // TILE_LANES)
-    return tiles / sums * (step * p.groups / GROUPS + sums * 2 * STORE_CYCLES)
+    columns = p.columns // tile.columns * (p.width // TILE_LANES // each)
+    whole, rest = divmod(p.lines, tile.lines)
+    rows = p.others // p.lines * (p.rows // tile.rows // tile.row_tiles) * columns
+    held = [(tile.row_tiles * tile.lines, whole), (tile.row_tiles * rest, 1 if rest else 0)]
+    return sum([rows * n * _nest_cycles(p, tile, (tall, tile.columns * each), target) for tall, n in held if n])
+
+
+def _nest_cycles(p: MatrixTileProblem, tile: MatrixTile, held: tuple[int, int], target: Target) -> float:
+    """Returns the cycles of all steps of the reduction for so many tiles *held*, down and across, and of storing them.
+
+    Windows of an image meet in most of their elements, which are in the first level of cache.
+    """
+    tall, wide = held
+    near, depth = L1_SHARE * target.caches.l1, p.groups * GROUP_BYTES
+    fetched = max(wide, PAIRED) if tile.wide and p.panel != TILE_LANES else wide
+    right = fetched * (LOAD_CYCLES if fetched * TILE_LANES * depth <= near else FAR_LOAD_CYCLES)
+    is_near = p.left_stride == 0 or tall * tile.rows * depth <= near
+    left = tall * tile.rows / MOST_ROWS * (LOAD_CYCLES if is_near else FAR_LOAD_CYCLES)
+    products = tall * wide * max(tile.rows, SHORT_PRODUCT) * PRODUCT_CYCLES
+    return (products + left + right) * p.groups / GROUPS + tall * wide * 2 * STORE_CYCLES

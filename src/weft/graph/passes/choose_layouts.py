@@ -16,9 +16,11 @@ from typing import Any, Final, TypeAlias
 from weft.cost import (
     BlockedConvolution,
     ByteBlock,
+    BytePanel,
     GroupedOperands,
     Planner,
     byte_block_plans,
+    byte_panel_plans,
     group_blocks,
     grouped_plans,
     input_block,
@@ -123,27 +125,24 @@ class _Layouts:
             return None
         channels, made = _int(x.shape[1]), _int(w.shape[0])
         plans = partial(grouped_plans, None, made, is_packed=True)
-        group = self.planner.decide(subject_of(node.output.name), GroupedOperands, plans).group
+        subject = subject_of(node.output.name)
+        group = self.planner.decide(subject, GroupedOperands, plans).group
         if group == 0:
             return None
-        lanes, wide = self.lanes(node.output.dtype), self._byte_block(node, w)
+        problem, lanes = _byte_convolution(node, w), self.lanes(node.output.dtype)
+        wide = self.planner.decide(subject, ByteBlock, partial(byte_block_plans, problem)).channels
         given = wide if channels % wide == 0 else min(lanes, -(-channels // group) * group)
         block = self.block_of.get(x, given)
         if block % group:
             return None
-        packing: dict[str, Any] = {"in_block": block, "out_block": wide, "group": group}
+        panel = self.planner.decide(subject, BytePanel, lambda m: byte_panel_plans(problem, block, wide, m)).columns
+        packing: dict[str, Any] = {"in_block": block, "out_block": panel, "group": group}
         weight = new.add("pack_conv_weight_groups", [w], name=f"{w.name}_packed", **packing)
-        window = {k: node.attribute(k) for k in ("strides", "pads", "dilations")}
+        window: dict[str, Any] = {k: node.attribute(k) for k in ("strides", "pads", "dilations")}
+        if panel != wide:
+            window["panels"] = wide // panel
         twin = _add_twin(new, node, "conv2d_grouped", [self.blocked(new, x, block), weight, zero], **window)
         return self.plain(new, twin, made, node)
-
-    def _byte_block(self, node: Node, w: Constant) -> int:
-        """Returns the block of the channels that a convolution of bytes computes; sizes that are not known count as one."""
-        n, _, height, width = [_int(e) if isinstance(e, Const) else 1 for e in node.output.shape]
-        made, read, *window = w.extents
-        problem = BlockedConvolution(lines=n * height, width=width, read=read, made=made, window=prod(window))
-        plans = partial(byte_block_plans, problem)
-        return self.planner.decide(subject_of(node.output.name), ByteBlock, plans).channels
 
     def _padded_groups(
         self, new: Graph, node: Node, inputs: Inputs, blocks: tuple[int, int], attributes: dict[str, Any]
@@ -284,6 +283,13 @@ class _Layouts:
 def _add_twin(new: Graph, node: Node, op: str, operands: Sequence[Value | None], /, **attributes: Any) -> Value:
     """Adds *op*, which computes the output of *node* in blocks, under the name that such a value has."""
     return new.add(op, operands, source=node.source, name=name_in_blocks(node.output), **attributes)
+
+
+def _byte_convolution(node: Node, w: Constant) -> BlockedConvolution:
+    """Returns the sizes of a convolution of bytes; those that are not known count as one."""
+    n, _, height, width = [_int(e) if isinstance(e, Const) else 1 for e in node.output.shape]
+    made, read, *window = w.extents
+    return BlockedConvolution(lines=n * height, width=width, read=read, made=made, window=prod(window))
 
 
 def _in_groups(new: Graph, v: Value, kept: int, padded: int) -> Value:

@@ -53,10 +53,12 @@ def conv2d_grouped(
     strides: Ints = (1, 1),
     pads: Ints = (0, 0, 0, 0),
     dilations: Ints = (1, 1),
+    panels: int = 1,
 ) -> Tensor:
-    """`conv2d_integer` of x [N, C/c, H, W, c] with w [OC/o, C/c, KH, KW, c/g, o, g] to [N, OC/o, H', W', o] in 32 bits.
+    """`conv2d_integer` of x [N, C/c, H, W, c] with w [OC/o, C/c, KH, KW, c/g, o, g] to [N, OC/(p o), H', W', p o] in 32 bits.
 
-    Neighbouring channels are summed in groups of g, as dot-product instructions do.
+    Neighbouring channels are summed in groups of g, as dot-product instructions do. A block of the result has the columns of p
+    *panels* of the weight, which lie one after another.
     """
     group, block = w.shape[-1], x.shape[-1]
     if not same_size(block, w.shape[4] * group) or not same_size(x.shape[1], w.shape[1]):
@@ -66,12 +68,14 @@ def conv2d_grouped(
     icb, ky, kx, ic, t = (
         reduce_axis(w.shape[d], n) for d, n in ((1, "icb"), (2, "ky"), (3, "kx"), (4, "ic"), (6, "t"))
     )
+    columns = w.shape[5]
 
     def contraction(n: Expr, ocb: Expr, oy: Expr, ox: Expr, oc: Expr) -> object:
         at = (n, icb, oy * strides[0] + ky * dilations[0], ox * strides[1] + kx * dilations[1], ic * group + t)
-        return sum_(widened_product(p[at], w[ocb, icb, ky, kx, ic, oc, t]), [icb, ky, kx, ic, t])
+        panel, column = (ocb, oc) if panels == 1 else (ocb * panels + oc // columns, oc % columns)
+        return sum_(widened_product(p[at], w[panel, icb, ky, kx, ic, column, t]), [icb, ky, kx, ic, t])
 
-    shape = (x.shape[0], w.shape[0], *outs, w.shape[5])
+    shape = (x.shape[0], w.shape[0] // panels, *outs, columns * panels)
     return compute(shape, contraction, "conv2d_grouped", dtype=accumulator_of(x.dtype))
 
 

@@ -143,10 +143,22 @@ def _dot_product(block: Block, product: Mul, last: Expr) -> Contraction | None:
     if len(loads) < 2 or not isinstance(terms.extent, Const) or not all(reads_along(x, terms.var) for x in loads):
         return None
     for right, left in (loads, loads[::-1]):
-        in_columns = right.indices[-2:] == (last, terms.var) and right.buffer.shape[-1] is terms.extent
-        if in_columns and isinstance(last, Var) and not uses_axis(left, last):
+        in_columns = _numbers_columns(right, last) and right.indices[-1] is terms.var
+        if (
+            in_columns
+            and right.buffer.shape[-1] is terms.extent
+            and isinstance(last, Var)
+            and not uses_axis(left, last)
+        ):
             return Contraction(left, right, group=terms)
     return None
+
+
+def _numbers_columns(right: Load, last: Expr) -> bool:
+    """Tells whether *last* numbers the columns of a panel of *right*, or those of some panels, one after another."""
+    column = right.indices[-2] if len(right.indices) > 1 else None
+    in_panel = isinstance(column, FloorMod) and column.a is last and column.b is right.buffer.shape[-2]
+    return column is last or in_panel
 
 
 def _narrow_load(factor: Expr) -> Load | None:

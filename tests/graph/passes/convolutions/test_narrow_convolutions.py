@@ -9,8 +9,9 @@ from tests.graph.oracle import run_graph
 from tests.support.machines import AMX
 
 from weft.cost import Choosing
-from weft.graph import Graph, verify_graph
+from weft.graph import Graph, Value, verify_graph
 from weft.graph.passes.convolutions.narrow_convolutions import narrow_convolutions
+from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.support.dtypes import bf16, f32
 from weft.targets import Target, cpu
 
@@ -18,14 +19,17 @@ EPS = 2.0**-8
 """The most that rounding to bf16 changes a number by, as a part of it."""
 
 
-def convolution(kernel: int = 3, stride: int = 1, *, channels: int = 64, bias: bool = False) -> Graph:
+def convolution(
+    kernel: int = 3, stride: int = 1, *, channels: int = 64, bias: bool = False, added: tuple[int, ...] = ()
+) -> Graph:
     g, rng = Graph(), np.random.default_rng(0)
     w = g.constant(rng.standard_normal((32, channels, kernel, kernel)).astype(np.float32), "w")
     panels = g.add("pack_conv_weight", [w], in_block=16, out_block=16)
     b = g.constant(rng.standard_normal((2, 16)).astype(np.float32), "b") if bias else None
     x = g.input("x", (1, channels // 16, 14, 14, 16), f32)
     pads = (kernel // 2,) * 4
-    g.output(g.add("conv2d_blocked", [x, panels, b], strides=(stride, stride), pads=pads, group=1), "y")
+    y = g.add("conv2d_blocked", [x, panels, b], strides=(stride, stride), pads=pads, group=1)
+    g.output(g.add("add", [y, g.input("r", added, f32)]) if added else y, "y")
     return g
 
 
@@ -67,3 +71,62 @@ def test_factors_in_bf16_are_multiplied_as_they_are(is_rounded: bool) -> None:
     assert ("conv2d_grouped" in ops(made)) is is_rounded
     (wanted,), (got,) = run_graph(g, given), run_graph(made, given)
     np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+def chain(*, pooled: bool) -> Graph:
+    """A convolution, what follows it in blocks, a depthwise convolution, a second convolution, and a sum with the first's."""
+    g, rng = Graph(), np.random.default_rng(0)
+
+    def conv(x: Value, n: int) -> Value:
+        w = g.constant(rng.standard_normal((64, 64, 1, 1)).astype(np.float32), f"w{n}")
+        b = g.constant(rng.standard_normal((4, 16)).astype(np.float32), f"b{n}")
+        return g.add("conv2d_blocked", [x, g.add("pack_conv_weight", [w], in_block=16, out_block=16), b], group=1)
+
+    def each(n: int, *shape: int) -> Value:
+        return g.constant(rng.standard_normal(shape).astype(np.float32), f"c{n}")
+
+    first = conv(g.input("x", (1, 4, 8, 8, 16), f32), 0)
+    y = g.add("scale_and_shift", [first, each(1, 1, 4, 1, 1, 16), each(2, 1, 4, 1, 1, 16)])
+    y = g.add("relu", [g.add("mul", [y, g.constant(np.full((), 0.5, np.float32))])])
+    filters = g.add("pack_depthwise_weight", [each(3, 64, 1, 3, 3)], block=16)
+    y = g.add("depthwise_conv2d_blocked", [y, filters, each(4, 4, 16)], pads=(1, 1, 1, 1))
+    if pooled:
+        y = g.add("max_pool2d", [y], kernel=(3, 3), strides=(1, 1), pads=(1, 1, 1, 1))
+    g.output(g.add("add", [conv(y, 1), first]), "y")
+    return g
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_values_between_convolutions_are_in_wide_blocks(pooled: bool) -> None:
+    before = chain(pooled=pooled)
+    made, given = eliminate_dead_code(narrowed(before)), random_inputs(before)
+    verify_graph(made)
+    found = ops(made)
+    assert found.count("conv2d_grouped") == 2
+    assert found.count("transpose") == 2, "the input is laid out anew, and the output"
+    (wanted,), (got,) = run_graph(before, given), run_graph(made, given)
+    np.testing.assert_allclose(got, wanted, atol=4 * EPS * np.abs(wanted).max())
+
+
+def test_operands_of_other_shapes_keep_their_blocks() -> None:
+    g = convolution(1, added=(14, 16))
+    made, given = narrowed(g), random_inputs(g)
+    assert "conv2d_grouped" in ops(made)
+    (wanted,), (got,) = run_graph(g, given), run_graph(made, given)
+    np.testing.assert_allclose(got, wanted, atol=4 * EPS * np.abs(wanted).max())
+
+
+def test_convolutions_of_a_model_in_bf16_follow_one_another_in_wide_blocks() -> None:
+    g, rng = Graph(), np.random.default_rng(0)
+    y = g.input("x", (1, 4, 8, 8, 16), bf16)
+    for n in range(2):
+        w = g.constant(rng.standard_normal((64, 64, 3, 3)).astype(bf16.numpy).astype(np.float32), f"w{n}")
+        panels = g.add("pack_conv_weight", [w], in_block=16, out_block=16)
+        y = g.add("cast", [y], dtype=f32)
+        y = g.add("cast", [g.add("conv2d_blocked", [y, panels, None], pads=(1,) * 4, group=1)], dtype=bf16)
+    g.output(y, "y")
+    made, given = eliminate_dead_code(narrowed(g, narrow=False)), random_inputs(g)
+    verify_graph(made)
+    assert [ops(made).count(op) for op in ("conv2d_grouped", "transpose")] == [2, 2]
+    (wanted,), (got,) = run_graph(g, given), run_graph(made, given)
+    np.testing.assert_array_equal(got, wanted)

@@ -20,6 +20,7 @@ import numpy as np
 from weft.cost import NARROW_BLOCK, BlockedConvolution, NarrowFactors, Planner, narrow_convolution_plans, subject_of
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Deferred, Value
+from weft.graph.passes.convolutions.wide_blocks import WideBlocks
 from weft.graph.passes.quantized.quantized_patterns import operand_of
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE
@@ -36,22 +37,28 @@ def narrow_convolutions(graph: Graph, planner: Planner, *, narrow: bool) -> Grap
 
 
 class _Narrowing:
-    """The rounded twin of each image, made once for all of its users."""
+    """The rounded form of each image, made once for all of its users, and the twins of values in wide blocks."""
 
     def __init__(self, planner: Planner, *, narrow: bool) -> None:
         self.planner = planner
         self.narrow = narrow
         self.rounded: dict[Value, Value] = {}
+        self.wide = WideBlocks()
 
     def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
-        """Returns the convolution on rounded factors; None for any other node."""
+        """Returns the convolution on rounded factors, or what follows one in wide blocks; None for any other node."""
+        made = self._convolution(new, node, inputs) or self.wide.follow(new, node, inputs)
+        return None if made is None else [made]
+
+    def _convolution(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
         if node.op != "conv2d_blocked" or node.attribute("group") != 1 or node.output.dtype is not f32:
             return None
         x, packed, bias = (*inputs, None)[:3]
         weight = operand_of("pack_conv_weight", packed)
         if x is None or not isinstance(weight, Constant):
             return None
-        if not (self.narrow or (_before_widening(x) and _is_in_bf16(weight))) or not self._is_faster(node, x, weight):
+        is_exact = _before_widening(self.wide.twins.get(x, x)) is not None and _is_in_bf16(weight)
+        if not (self.narrow or is_exact) or not self._is_faster(node, x, weight):
             return None
         lanes = _sizes(node.output)[4]
         name, narrow = f"{weight.name}_packed", new.add("cast", [weight], dtype=bf16, name=f"{weight.name}_bf16")
@@ -59,13 +66,13 @@ class _Narrowing:
             "pack_conv_weight_groups", [narrow], name=name, in_block=NARROW_BLOCK, out_block=lanes, group=group_of(bf16)
         )
         window = {k: node.attribute(k) for k in ("strides", "pads", "dilations")}
-        made = new.add(
-            "conv2d_grouped", [self._round(new, x), panels], source=node.source, name=node.output.name, **window
-        )
-        if bias is None:
-            return [made]
-        wide = new.add("reshape", [bias], shape=(bias.shape[0], ONE, ONE, bias.shape[1]))
-        return [new.add("add", [made, wide], source=node.source)]
+        parts = NARROW_BLOCK // lanes if _sizes(node.output)[1] * lanes % NARROW_BLOCK == 0 else 1
+        given = [self._round(new, x), panels]
+        made = new.add("conv2d_grouped", given, source=node.source, panels=parts, **window)
+        if bias is not None:
+            wide = new.add("reshape", [bias], shape=(made.shape[1], ONE, ONE, made.shape[4]))
+            made = new.add("add", [made, wide], source=node.source)
+        return made if parts == 1 else self.wide.apart(new, made, lanes, node.output.name)
 
     def _is_faster(self, node: Node, x: Value, weight: Constant) -> bool:
         """Decides on the form of a convolution whose sizes are known and whose channels fill blocks."""
@@ -86,16 +93,16 @@ class _Narrowing:
 
     def _round(self, new: Graph, x: Value) -> Value:
         """Returns *x* [N, C/b, H, W, b] rounded to bf16 in blocks of `NARROW_BLOCK` channels."""
-        given = _before_widening(x) or x
-        if given not in self.rounded:
-            n, blocks, height, width, block = _sizes(given)
-            parts = NARROW_BLOCK // block
-            apart = new.add("reshape", [given], shape=(n, blocks // parts, parts, height, width, block))
-            turned = new.add("transpose", [apart], perm=(0, 1, 3, 4, 2, 5))
-            whole = new.add("reshape", [turned], shape=(n, blocks // parts, height, width, NARROW_BLOCK))
-            rounded = whole if given is not x else new.add("cast", [whole], dtype=bf16, name=f"{x.name}_bf16")
-            self.rounded[given] = rounded
-        return self.rounded[given]
+        if x not in self.rounded:
+            wide = self.wide.twins.get(x)
+            before = _before_widening(x if wide is None else wide)
+            given = before or wide or x
+            if wide is None:
+                given = self.wide.joined(new, given)
+            if before is None:
+                given = new.add("cast", [given], dtype=bf16, name=f"{x.name}_bf16")
+            self.rounded[x] = given
+        return self.rounded[x]
 
 
 def _before_widening(v: Value) -> Value | None:

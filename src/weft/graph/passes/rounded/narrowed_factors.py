@@ -1,4 +1,4 @@
-"""Products on factors in bf16, which are summed in float32: of models in bf16, and for `precision="bf16"` of rounded float32.
+"""Products on factors in bf16, which are summed in float32: of models in bf16, and for `precision="bf16"` of rounded ones.
 
     y = matmul(x, W)     becomes     y = matmul_grouped(cast(x, bf16), pack_matrix_groups(cast(W, bf16)))
 
@@ -22,7 +22,7 @@ from weft.cost import (
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
 from weft.ir import ONE, Const
-from weft.support.dtypes import bf16, f32
+from weft.support.dtypes import bf16, f16, f32
 from weft.targets.instructions import group_of
 
 
@@ -37,7 +37,7 @@ class NarrowedFactors:
     def product(self, new: Graph, node: Node, a: Value, b: Value, trans: bool) -> Value | None:
         """Returns the product of *a* and *b* on rounded factors; None where float32 is faster, or sizes are not known."""
         depth, columns = a.shape[-1], node.output.shape[-1]
-        if a.dtype not in (f32, bf16) or not isinstance(depth, Const) or not isinstance(columns, Const):
+        if a.dtype not in (f32, f16, bf16) or not isinstance(depth, Const) or not isinstance(columns, Const):
             return None
         rows = node.output.shape[-2] if a.rank > 1 else ONE
         known = int(rows.value) if isinstance(rows, Const) else None

@@ -110,6 +110,7 @@ def _problem(block: Block) -> MatrixTileProblem | None:
         groups=elements(reduce_axes(block)) // size_of(found.group.extent),
         inner=size_of(inner.extent),
         left_stride=_row_stride(found.left, parts[roles.row].axis.var),
+        panel=size_of(found.right.buffer.shape[-2]),
         others=prod([x.size for x in parts]) // (rows * columns * width),
     )
 
