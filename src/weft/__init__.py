@@ -84,7 +84,7 @@ _PUBLIC: Final[dict[str, tuple[str, str]]] = {
 }
 
 _RUNTIME: Final = {"InferenceSession": ("weft.runtime.session", "InferenceSession")}
-"""What stands for a public name in the package weft-runtime, which has no compiler."""
+"""The implementations of public names in the package weft-runtime, which has no compiler: module and attribute."""
 
 _MODULES: Final = ("backend", "capi", "tune")
 """Modules that are attributes without being imported."""

@@ -13,7 +13,7 @@ from weft.driver.build import build
 from weft.driver.options import CompileOptions, check_options
 from weft.driver.parameter_model import compile_parameters
 from weft.graph import Constant, Graph, Value
-from weft.graph.core.state_pairs import State
+from weft.graph.core.graph_state import State
 from weft.graph.passes.bind_parameters import bind_parameters
 from weft.support.dtypes import f32
 

@@ -58,7 +58,7 @@ def message(body: Stmt, *params: Param, flat: bool = False) -> str:
     """The first line of what is said of a function with this body; the offending line is marked."""
     program = Program((Function("main", params or (A,), body),))
     with pytest.raises(VerifyError) as caught:
-        verify(program, flat)
+        verify(program, flat=flat)
     first, *shown = str(caught.value).splitlines()
     assert first.startswith("in main: ")
     assert not shown or any("# <-- here" in line for line in shown) or "def main" in shown[0]

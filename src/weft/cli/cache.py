@@ -13,7 +13,7 @@ from weft.driver.cache.code_cache import Entry, default_cache
 from weft.driver.cache.describe_entry import about
 
 KINDS = {"model": "models", "kernel": "kernels"}
-"""The kinds of entries that are listed; the rest only says what these are."""
+"""The kinds of entries that are listed; the other kinds only describe these."""
 
 DAY = 24 * 3600.0
 

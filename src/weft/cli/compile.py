@@ -144,7 +144,7 @@ def compile_command(
 
 
 def _told(options: CompileOptions, written: str, verified: bool, found: list[Accuracy]) -> Iterator[str]:
-    """Yields lines about what was done: what was *written*, and how far it is from what it should be."""
+    """Yields lines about the compilation: the file *written*, and the error of its results."""
     if options.rounds:
         yield "factors of products are rounded to bf16 where that is faster; sums are float32"
     yield written

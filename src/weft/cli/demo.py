@@ -45,7 +45,7 @@ def demo(
     if not silent:
         _show_digits(digits)
     with tempfile.TemporaryDirectory() as folder:
-        resnet = _resnet(Path(folder) / "resnet18.onnx", threads, seconds, silent)
+        resnet = _resnet(Path(folder) / "resnet18.onnx", threads, seconds, silent=silent)
     if as_json:
         print_json({"digits": digits, "resnet18": resnet})
     elif not quiet:
@@ -82,7 +82,7 @@ def _digits() -> dict[str, float]:
     return found | {f"{n}_right": float(np.mean(y.argmax(1) == labels)) for n, y in (("weft", ours), (PEER, theirs))}
 
 
-def _resnet(path: Path, threads: int, seconds: float, silent: bool) -> dict[str, float]:
+def _resnet(path: Path, threads: int, seconds: float, *, silent: bool) -> dict[str, float]:
     """Times ResNet-18 in both engines."""
     with progress_bar(silent) as progress:
         progress("make", 0, 1)

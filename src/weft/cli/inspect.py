@@ -85,10 +85,12 @@ def inspect(
         weft inspect resnet18.onnx --schedule 3 --asm 3
     """
     if is_artifact(model):
-        _show_artifact(model, asked.as_json, wants_more=bool(graph or kernels or memory or schedule or plan or asm))
+        _show_artifact(
+            model, as_json=asked.as_json, wants_more=bool(graph or kernels or memory or schedule or plan or asm)
+        )
         return
     if support:
-        _show_support(model, asked.as_json)
+        _show_support(model, as_json=asked.as_json)
         return
     with asked.progress() as progress:
         made = weft.build(str(model), asked.machine(), asked.options, asked.sizes, asked.cache(), progress)
@@ -327,7 +329,7 @@ def _show_kernels(made: Compilation) -> None:
     print_table(("#", "kernel", "calls", "code", "made in", "first for"), cells, elastic="first for")
 
 
-def _show_support(path: Path, as_json: bool) -> None:
+def _show_support(path: Path, *, as_json: bool) -> None:
     """Shows how each operator is implemented, and a template to fill in for each one that is missing."""
     support_of: Callable[[str], list[Support]] = resolve(SUPPORT)
     rows = support_of(str(path))
@@ -345,7 +347,7 @@ def _show_support(path: Path, as_json: bool) -> None:
         print_text(f"\n{stub}")
 
 
-def _show_artifact(path: Path, as_json: bool, *, wants_more: bool) -> None:
+def _show_artifact(path: Path, *, as_json: bool, wants_more: bool) -> None:
     if wants_more:
         raise InputError(
             f"{path} is compiled: it holds code, no graph and no loops", hint="inspect the model it was made from"

@@ -34,7 +34,7 @@ def plan_lines(questions: Sequence[Question], record: Record | None, *, is_shipp
     With a tuning *record*, the decisions are its own, and were not weighed; *is_shipped* tells that it came with Weft.
     """
     if record is not None:
-        yield f"# {_told(record, is_shipped)}"
+        yield f"# {_told(record, is_shipped=is_shipped)}"
         yield from record.plan.splitlines()
     for q in questions:
         yield f"{q.subject}: {q.chosen.decision}"
@@ -45,7 +45,7 @@ def plan_lines(questions: Sequence[Question], record: Record | None, *, is_shipp
             yield f"#   and {len(others) - RUNNERS_UP} more"
 
 
-def _told(record: Record, is_shipped: bool) -> str:
+def _told(record: Record, *, is_shipped: bool) -> str:
     """Returns in words where a plan was found."""
     day = datetime.fromtimestamp(record.time, UTC).strftime("%Y-%m-%d")
     before = f" instead of {human_time(record.baseline)}" if record.baseline is not None else ""

@@ -121,7 +121,7 @@ class Profiled(Opened):
     def kernels(self, times: Sequence[float]) -> list[Row]:
         """Returns the kernels that are called, the most expensive first, given the seconds of each group.
 
-        A search for an index outside its limits, and what only that needs, is in no call that goes well.
+        A search for an index outside its limits, and the kernels that only it needs, are in no call that succeeds.
         """
         made = self.made
         taken: dict[str, list[float]] = {g.key: [] for g in made.fused.calls}

@@ -14,10 +14,10 @@ from typing import Final
 from weft.targets import Target
 
 SMALL_PART: Final = 32
-"""A body is not copied for the sake of less than one in so many of its stores."""
+"""A body is not copied for the sake of less than 1 / `SMALL_PART` of its stores."""
 
 LONG_BORDER: Final = 16
-"""A border of at least one in so many of a loop's iterations is worth cutting again."""
+"""A border of at least 1 / `LONG_BORDER` of a loop's iterations is worth cutting again."""
 
 SHORTEST_CUT_VECTOR: Final = 32
 """Elements; vectorised loops up to this length keep their guards as masks."""

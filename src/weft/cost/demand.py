@@ -50,12 +50,12 @@ class Demand:
 
 
 def fma_cycles(vectors: float, target: Target) -> float:
-    """Returns the cycles of so many multiply-adds, or other arithmetic instructions, of *vectors*."""
+    """Returns the cycles of *vectors* vector multiply-adds, or other arithmetic instructions."""
     return vectors / max(1, target.core.fma_per_cycle)
 
 
 def load_cycles(vectors: float, target: Target) -> float:
-    """Returns the cycles of loading so many *vectors*, or single elements."""
+    """Returns the cycles of loading *vectors* vectors, or single elements."""
     return vectors / target.core.loads_per_cycle
 
 

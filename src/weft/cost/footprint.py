@@ -79,7 +79,7 @@ def step_along(buffer: Buffer, indices: Sequence[Expr], var: Var) -> int:
 
 
 def bytes_touched(buffer: Buffer, indices: Sequence[Expr], counts: Mapping[Var, int], line: int) -> int:
-    """Returns the bytes of the lines, of *line* bytes, of *buffer* at *indices* for so many values of each variable."""
+    """Returns the bytes of the lines, of *line* bytes, of *buffer* at *indices*, where each variable has *counts* values."""
     levels = [Level(v, n, 1, LoopKind.SERIAL) for v, n in counts.items()]
     return LoopAccess(buffer, tuple(indices), is_store=False).nbytes(ranges_of(levels), line)
 
@@ -148,7 +148,7 @@ def _divisors(exprs: Sequence[Expr]) -> dict[Var, set[int]]:
 
 
 def _digits(loop: For, divisors: set[int]) -> list[Level]:
-    """Returns the loops that *loop* stands for, going by the *divisors* of its variable in what the loops access."""
+    """Returns the loops that *loop* stands for, going by the *divisors* of its variable in the indices of accesses."""
     extent = size_of(loop.extent)
     chain = [1]
     for d in sorted(divisors):

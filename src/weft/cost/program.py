@@ -110,7 +110,7 @@ class _Tile:
         self.length = prod([x.extent for x in self.vector])
         self.vectors = -(-self.length // self.lanes) if self.vector else 1
         self.copies = prod([x.extent for x in self.unrolled])
-        self.arithmetic = self.copies * self.vectors * operations_of(nest.store.value, target.isa.fma)
+        self.arithmetic = self.copies * self.vectors * operations_of(nest.store.value, fma=target.isa.fma)
         self.spilled = self._spilled()
         self.loads = (
             sum(self._moves(a) / self._iterations_kept(a) for a in nest.read if self._is_memory(a)) + self.spilled
@@ -177,7 +177,7 @@ class _Tile:
         return part
 
 
-def operations_of(value: Expr, fma: bool) -> float:
+def operations_of(value: Expr, *, fma: bool) -> float:
     """Returns the arithmetic instructions of a formula: a multiplication that is added at once is none of its own."""
     count, seen = 0.0, set[Node]()
     stack: list[Node] = [value]

@@ -27,7 +27,7 @@ def given_sizes(known: Mapping[Var, int]) -> Iterator[None]:
 
 
 def guess_of(size: Var) -> int:
-    """Returns what a symbolic size is taken for: a guess in its limits, unless it is given."""
+    """Returns the value assumed for a symbolic size: the given one, else a guess in its limits."""
     given = _GIVEN.get({}).get(size)
     low, high = size.size_range
     return given if given is not None else max(low, min(FALLBACK_SIZE, high or FALLBACK_SIZE))

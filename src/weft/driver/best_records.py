@@ -36,7 +36,7 @@ class BestRecords:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Closes the database; what was found stays known."""
+        """Closes the database; records that were found stay known."""
         if self._store is not None:
             self._store.close()
 
@@ -63,5 +63,5 @@ class BestRecords:
         return record.workload in self._of_pack
 
     def digest(self) -> str:
-        """Returns a digest of the workloads asked for, and of their plans: what a compiled model depends on."""
+        """Returns a digest of the workloads asked for, and of their plans: a compiled model depends on both."""
         return digest(*[(w, None if (r := self._found[w]) is None else r.plan) for w in self.asked])

@@ -273,7 +273,7 @@ def fuse_graph(
 ) -> FusedGraph:
     """Returns an optimized graph cut into kernels for *target*, in the order in which they run.
 
-    What is scheduled to decide is put into *schedules*.
+    Kernels that are scheduled to decide are put into *schedules*.
     """
     fused = fuse(
         graph,

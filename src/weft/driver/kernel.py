@@ -47,8 +47,8 @@ class KernelRequest:
     output may be in the memory of an input that is read at the output's own index only. Without *parallel*, one thread runs it.
     With *lift*, the kernel takes its workspace from its caller, between the outputs and the sizes (`Kernel.workspaces`).
     It is scheduled by *plan* where that is given, else by the candidates that *choose* takes; *record* is the tuning record
-    that the plan is from, if it is from one. *cheapest_schedule* is what the cheapest candidates give, if that is known by now.
-    *passes* are settings of lowering passes (`Switches.passes`).
+    that the plan is from, if it is from one. *cheapest_schedule* is the schedule of the cheapest candidates, if it is known by
+    now. *passes* are settings of lowering passes (`Switches.passes`).
     """
 
     name: str
@@ -83,7 +83,7 @@ class KernelRequest:
 
     @property
     def flags(self) -> str:
-        """What the code depends on beside the loops, as words: options, and the limits of sizes."""
+        """The inputs of code generation beside the loops, as words: options, and the limits of sizes."""
         limits = ["{}..{}".format(*v.limits) for v in self.sizes if v.limits is not None]
         return " ".join([*[name for name in ("may_alias", "parallel", "lift") if getattr(self, name)], *limits])
 
@@ -240,7 +240,7 @@ def lower_kernel(
 ) -> LoweredKernel:
     """Schedules and lowers a kernel, and writes its source; *formed* tells when its loops were made, if that was before.
 
-    Costs know what a tile takes roughly. Where lowering refuses the cheapest, it is asked about each of the next ones.
+    Costs estimate the resources of a tile roughly. Where lowering refuses the cheapest, it is asked about each of the next ones.
     """
     start = perf_counter()
     formed = formed if formed is not None else Span("formulas to loops", "kernel", start, start)

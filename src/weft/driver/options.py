@@ -98,7 +98,7 @@ def check_states(states: object) -> tuple[tuple[str, str], ...]:
 
 
 def check_capacity(capacity: object) -> tuple[tuple[str, int], ...]:
-    """Returns the most rows of states by name; raises `InputError` for what is none."""
+    """Returns the most rows of states by name; raises `InputError` for a value that is none."""
     made: list[tuple[str, int]] = []
     for name, given in check_mapping("capacity", capacity, CAPACITY).items() if capacity is not None else ():
         rows = _size(given)

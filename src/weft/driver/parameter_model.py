@@ -1,14 +1,14 @@
-"""Models with parameters, whose elements change between calls, as by training: what kernels read in another form is made again.
+"""Models with parameters, whose elements change between calls, as by training: packed forms of them are computed again.
 
     model = compile_parameters(graph, threads=1)
     graph's parameter `w`.bind(array)
     model.refresh()
     model.run([x, *[arrays[name] for name in model.bound]])
 
-A parameter is an input where a kernel reads it as it lies. Where kernels read what passes made of it (packed panels, channels in
-blocks, filters transformed by Winograd's method), that is a constant, computed when compiling and by `refresh`; so a call with
-the same parameters as the last does not pay for it. Splitting a program by what changes when is a binding-time analysis (Jones,
-Gomard, Sestoft, "Partial Evaluation and Automatic Program Generation", 1993, chapter 4).
+A parameter is an input where a kernel reads it as it lies. Where kernels read a form that passes made of it (packed panels,
+channels in blocks, filters transformed by Winograd's method), that is a constant, computed when compiling and by `refresh`; so a
+call with the same parameters as the last does not pay for it. Splitting a program by when its inputs change is a binding-time
+analysis (Jones, Gomard, Sestoft, "Partial Evaluation and Automatic Program Generation", 1993, chapter 4).
 """
 
 from __future__ import annotations

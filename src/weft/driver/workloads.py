@@ -1,4 +1,4 @@
-"""What tuning records are kept by: kernels and graphs as entries of a database."""
+"""The keys of tuning records: kernels and graphs as entries of a database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def kernel_workload(request: KernelRequest) -> Workload:
 
 
 def graph_workload(graph: Graph, switches: Switches) -> Workload:
-    """Returns the workload of a graph as the model has it: its text, and the switches that decide what its passes ask."""
+    """Returns the workload of a graph as the model has it: its text, and the switches that decide the questions of its passes."""
     without = [name for name in switches.without if name != PRETUNED.name]
     parts = [f"opt_level={switches.opt_level}", f"precision={switches.precision}", *without, *switches.passes]
     text = graph_text(graph)

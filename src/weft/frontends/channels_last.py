@@ -1,7 +1,7 @@
 """Images with their channels last: formats have them so, Weft's operators take them first.
 
-`ChannelsLastBuilder.first` and `last` change between the two, and remember what they changed: between layers that work on images
-nothing is transposed.
+`ChannelsLastBuilder.first` and `last` change between the two, and remember the layout of each tensor: between layers that work on
+images nothing is transposed.
 """
 
 from __future__ import annotations

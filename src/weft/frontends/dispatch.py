@@ -32,7 +32,7 @@ def to_graph(model: object, shapes: Shapes | None = None, states: Collection[str
     """Imports *model* by the frontend that reads it.
 
     *shapes* gives sizes to symbolic dimensions, by their names or by the inputs' names, and *states* has patterns of the names of
-    inputs that are to be states: what the model has for values of these are the graph's `defaults`. Raises `ModelError`, for a
+    inputs that are to be states: the model's values for them are the graph's `defaults`. Raises `ModelError`, for a
     model that no frontend reads too, and `ToolchainError` where a library that the frontend needs is not installed.
     """
     frontend = frontend_of(model)
@@ -46,7 +46,7 @@ def export(
 ) -> object:
     """Returns *model*, a program of Python's, traced by a call with *example_inputs*.
 
-    Raises `InputError` for a model that is no such program, and what the frontend raises.
+    Raises `InputError` for a model that is no such program, and the errors of the frontend.
     """
     frontend = frontend_of(model)
     if not isinstance(frontend, Exporter):

@@ -10,7 +10,7 @@ from weft.support.errors import ModelError, WeftError
 
 @contextmanager
 def fitting(source: str, parts: str, again: str) -> Iterator[None]:
-    """Turns what a translation raises for *parts* that do not fit together into a `ModelError` at *source* with the hint *again*.
+    """Turns a translation's errors about *parts* that do not fit together into a `ModelError` at *source* with the hint *again*.
 
     Errors of Weft's own pass as they are.
     """

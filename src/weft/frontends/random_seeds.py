@@ -1,4 +1,4 @@
-"""What random operators of a model draw from: a seed of the graph, one of each region in it, and a stream for each operator.
+"""The sources of a model's random operators: a seed of the graph, one of each region in it, and a stream for each operator.
 
 seed = fresh_seed()                        or an input of the graph
 loop(..., seed, body=(step, ..., seed) ->  own = the bits of seed and step; random_bits(own, stream=1))
@@ -36,7 +36,7 @@ class RandomSeeds:
     def inside(self, region: Builder, step: Operand | None = None) -> RandomSeeds:
         """Returns those of a region: a branch has the seed of the graph around, iteration *step* of a loop its own.
 
-        What is imported into the same graph has the same seed.
+        Nodes imported into the same graph have the same seed.
         """
         if region.evaluator is self.builder.evaluator:
             return self

@@ -8,7 +8,8 @@ from weft.graph.core.graph import Attribute, Graph, Node
 from weft.graph.core.graph_values import Array, Constant, Parameter, Value
 from weft.graph.core.printer import print_graph
 from weft.graph.core.saved_graph import graph_text, load_graph, save_graph
-from weft.graph.core.state_pairs import Growth, Pair, State, bound_lengths, state_pairs
+from weft.graph.core.graph_state import Growth, State
+from weft.graph.core.state_pairs import Pair, bound_lengths, state_pairs
 from weft.graph.core.type_text import attribute_text, dim_text, type_text
 from weft.graph.core.verify import verify_graph
 from weft.graph.fusion.fuse_operators import fuse

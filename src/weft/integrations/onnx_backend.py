@@ -23,13 +23,13 @@ from weft.runtime.model import Model
 from weft.support.errors import InputError, ModelError, UnknownValues, UnsupportedOperators
 
 MOST_KEPT: Final = 16
-"""Models kept for values that decided shapes, by the values; what was used least recently goes first."""
+"""Models kept for values that decided shapes, by the values; the least recently used goes first."""
 
 SMALL: Final = 8
 """Elements up to which an input of floats is taken for scales or bounds that may decide shapes."""
 
 _NOT_OURS: Final = ("rtol", "atol")
-"""What ONNX's test runner passes on to every function, for its own comparison of the results."""
+"""The options that ONNX's test runner passes on to every function, for its own comparison of the results."""
 
 
 class WeftRep(BackendRep):

@@ -4,7 +4,7 @@
     frozen = torch.compile(model, backend="weft", options={"freeze": True})
 
 PyTorch captures the graphs of a model, checks by guards that they hold for a call, makes them functional, and derives those of
-gradients; Weft compiles each. What is done to parameters is seen by the next call. Tensors are shared with Weft without copies,
+gradients; Weft compiles each. Changes of parameters are seen by the next call. Tensors are shared with Weft without copies,
 both ways, if they are contiguous.
 """
 
@@ -86,7 +86,7 @@ def weft_backend(
 
 
 def _compiled(module: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -> Compiled:
-    """Returns what runs a functional graph; it takes its arguments in a list."""
+    """Returns the callable that runs a functional graph; it takes its arguments in a list."""
     context = TracingContext.try_get()
     metadata = context.fw_metadata if context is not None else None
     static = tuple(metadata.static_input_indices) if metadata is not None else ()
@@ -116,7 +116,7 @@ def _built(
     weights: dict[int, torch.Tensor] | None = None,
     parameters: dict[int, torch.Tensor] | None = None,
 ) -> _Run | _Interpreted:
-    """Compiles a graph, or returns what lets PyTorch run it."""
+    """Compiles a graph, or returns a callable by which PyTorch runs it."""
     try:
         with unset_fake_temporarily():  # constants of the graph have elements, and there they would be refused
             captured = from_graph_module(module, weights, parameters)
@@ -144,7 +144,7 @@ class _Interpreted:
 
 
 class _Result(NamedTuple):
-    """What PyTorch expects of a result: its number, the order of its dimensions in memory if that is another, and its kind."""
+    """A result as PyTorch expects it: its number, the order of its dimensions in memory if that is another, and its kind."""
 
     number: int
     order: tuple[int, ...] | None
@@ -288,7 +288,7 @@ def _laid_out(made: torch.Tensor, result: _Result) -> torch.Tensor:
 
 
 def _result(number: int, node: Any) -> _Result:
-    """Returns what PyTorch expects of a result."""
+    """Returns the form in which PyTorch expects a result."""
     meta = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
     if not isinstance(meta, torch.Tensor):
         return _Result(number, None, is_size=True, is_complex=False)
@@ -307,5 +307,5 @@ def _order(node: Any) -> tuple[int, ...] | None:
 
 
 def _hint(size: Any) -> int:
-    """Returns a size, or what a symbolic one was when the graph was captured."""
+    """Returns a size, or the value of a symbolic one when the graph was captured."""
     return size if isinstance(size, int) else int(size.node.hint)

@@ -5,10 +5,10 @@ that is kept.
 
     n = let(count[0])
     out0 = alloc("output@0", f32[n, 3])      asks the caller for the memory of output 0, and tells its shape
-    rows = alloc("kept@2", f32[m * 64])      has at least so many elements, with what earlier allocations of `kept@2` left there
+    rows = alloc("kept@2", f32[m * 64])      has at least so many elements, with the contents of earlier `kept@2`
 
 Neither is given back where its body ends: an output is the caller's, and kept memory is the context's. A buffer of the first kind
-has as many dimensions as the output; a flat view of it is what kernels are given.
+has as many dimensions as the output; kernels are given a flat view of it.
 """
 
 from __future__ import annotations

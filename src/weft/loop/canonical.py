@@ -21,7 +21,7 @@ def canonical_text(program: Program) -> str:
 def structure_text(program: Program) -> tuple[str, tuple[int, ...]]:
     """Returns the canonical text with a mark in the place of each integer, and these integers in the order of the marks.
 
-    Programs of one such text differ in sizes alone: what is fast for one is worth trying for another.
+    Programs of one such text differ in sizes alone: a schedule that is fast for one is worth trying for another.
     """
     sizes: list[int] = []
     lines = [_SizelessWriter(sizes).function(f) for f in program.functions]

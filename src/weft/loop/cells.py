@@ -44,6 +44,6 @@ def allocated(buffers: Sequence[Buffer], body: Stmt) -> Stmt:
 
 
 def let(name: str, value: Expr, body: Callable[[Expr], Stmt]) -> Let:
-    """Returns what *body* makes of *value*, which is computed once."""
+    """Returns the statement that *body* builds on a variable bound to *value*, which is so computed once."""
     v = Var(name, value.dtype)
     return Let(v, value, body(v))

@@ -46,7 +46,7 @@ class Token(StrEnum):
 
 
 class AsyncStep(StrEnum):
-    """What a call does with copies that run while a thread goes on: begins one, makes a group of them, or waits for groups."""
+    """The effect of a call on asynchronous copies: it begins one, commits a group of them, or waits for groups."""
 
     COPY = "copy"
     COMMIT = "commit"

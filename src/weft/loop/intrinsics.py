@@ -36,14 +36,14 @@ POP_TOKEN: Final = "weft.pop_token"
 before it runs any of its instructions after; it waits while the queue is empty."""
 
 BARRIER: Final = "weft.barrier"
-"""Called by all threads of a block: none goes on before all are there, and each then sees what the others wrote."""
+"""Called by all threads of a block: none goes on before all are there, and each then sees the writes of the others."""
 
 WARP_BARRIER: Final = "weft.barrier.warp"
 """The same for the threads of a warp."""
 
 ASYNC_COPY: Final = "weft.copy.async"
 """Called with two addresses, where to write and where to read, a number of elements that are copied while the thread goes on, and
-a condition: where it does not hold, nothing is read, and zeros are written. What is written is undefined until the thread waits
+a condition: where it does not hold, nothing is read, and zeros are written. The destination is undefined until the thread waits
 for it, and others see it after a barrier behind that."""
 
 ASYNC_COMMIT: Final = "weft.copy.commit"
@@ -51,7 +51,7 @@ ASYNC_COMMIT: Final = "weft.copy.commit"
 
 ASYNC_WAIT: Final = "weft.copy.wait"
 """Called by all threads of a block with a number of groups, of which each thread waits for all but so many of the last, and with
-addresses of what has then been written: of one index along the first dimension, and any along the others."""
+addresses of the memory that the copies have then written: of one index along the first dimension, and any along the others."""
 
 
 def prefetch(buffer: Buffer, at: Expr, level: int = 1) -> Call:
@@ -66,7 +66,7 @@ def copy(to: Buffer, at: Expr, source: Buffer, begin: Expr, count: Expr) -> Call
 
 @dataclass(frozen=True)
 class HostOperator:
-    """What a callee is called by, and the numbers of the arguments whose memory it reads and writes."""
+    """The name of a callee, and the numbers of the arguments whose memory it reads and writes."""
 
     number: int
     reads: frozenset[int]
@@ -100,4 +100,4 @@ HOST_OPERATORS: Final = _numbered(
     # programs, their words, and six numbers that `native/hostops/string_table.h` names -> ids of tokens, or their number
     string_tokens=_on_strings((4,), (12,)),
 )
-"""By the name of the callee."""
+"""Operators that the host computes, by the name of the callee."""

@@ -113,8 +113,8 @@ class DoubleBuffer(Note):
 class FetchAhead(Note):
     """The iterations of a loop use *copies* of *buffer* in turn, each of which is filled *ahead* iterations before it is used.
 
-    The buffer is allocated in the loop, and filled by copies of memory that the loop does not write. What an iteration has
-    used stays as it is for the `copies - 1 - ahead` iterations after it.
+    The buffer is allocated in the loop, and filled by copies of memory that the loop does not write. The elements that an
+    iteration has used stay as they are for the `copies - 1 - ahead` iterations after it.
     """
 
     key = "fetch_ahead"
@@ -136,7 +136,7 @@ class FetchAhead(Note):
 
 @node
 class Retained(Note):
-    """The shared memory that an iteration of a loop reads is not written before so many *iterations* after it are over."""
+    """The shared memory that an iteration of a loop reads is not overwritten before the *iterations* after it are over."""
 
     key = "retained"
     places = (Place.LOOP,)

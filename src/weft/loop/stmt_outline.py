@@ -1,4 +1,4 @@
-"""What is under a statement, remembered by the statement: a rewrite leaves most of a program as it is, and its outline too."""
+"""The loops and blocks under a statement, remembered by it: a rewrite keeps most statements, and so their outlines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Name: TypeAlias = "Var | str | Buffer"
 
 
 class Outline(NamedTuple):
-    """What is under a statement: the loops and blocks in program order; the statement itself would keep itself alive.
+    """The loops and blocks under a statement, in program order; the statement itself would keep itself alive.
 
     `names` has those of the statement, too, and of all under it; `used` the buffers that it and the blocks under it read and
     write, but for those that are allocated around them there; `has_notes` tells whether it or a loop under it has any.
@@ -45,7 +45,7 @@ def own_name(s: Stmt) -> Name | None:
 
 
 def outline(root: Stmt) -> Outline:
-    """Returns what is under *root*, computed once for each statement."""
+    """Returns the loops and blocks under *root*, computed once for each statement."""
     found: Outline | None = getattr(root, "outlined", None)
     return found if found is not None else _remembered(root, "outlined", _remember_outline, _outlined)
 
@@ -80,7 +80,7 @@ def _outlined(s: Stmt) -> Outline:
     """Returns the outline of *s* from those of the statements directly inside."""
     kids, name = s.bodies(), own_name(s)
     has_notes = type(s) is For and bool(s.notes)
-    if len(kids) == 1:  # a chain of loops and allocations, mostly: they share what is below them
+    if len(kids) == 1:  # a chain of loops and allocations, mostly: they share the outline of their innermost body
         kid = kids[0]
         below = outline(kid)
         inside = (kid, *below.loops_and_blocks) if isinstance(kid, _LISTED) else below.loops_and_blocks

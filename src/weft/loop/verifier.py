@@ -41,7 +41,7 @@ from weft.support.dtypes import DType, handle
 from weft.support.errors import VerifyError
 
 
-def verify(program: Program, flat: bool = False) -> None:
+def verify(program: Program, *, flat: bool = False) -> None:
     """Raises `VerifyError` for the first broken invariant of *program*, which must be *flat* if asked for."""
     if not program.functions:
         raise VerifyError("a program has at least one function")

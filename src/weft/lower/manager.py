@@ -54,7 +54,7 @@ def saved_target(path: Path | str) -> str:
 def reproduce(path: Path | str, passes: Iterable[ProgramPass], target: Target) -> Program:
     """Runs the pass named in a file of `save_reproducer` on the program in it, and verifies the program that it leaves.
 
-    Raises what the pass raises, or `LoweringError` if *passes* has none of that name.
+    Raises the pass's own error, or `LoweringError` if *passes* has none of that name.
     """
     text = Path(path).read_text(encoding="utf-8")
     name = text.partition("\n")[0].removeprefix(_PASS)

@@ -1,4 +1,4 @@
-"""Rewriting the code of register tiles as a whole: versions of it for what is left at an end."""
+"""Rewriting the code of register tiles as a whole: versions of it for the remainders of an axis."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TileRewriter(StmtRewriter):
 
     @abstractmethod
     def versions(self, code: Seq) -> Versions | None:
-        """Returns what makes the versions, if *code* is the whole code of a tile that has some; None for anything else."""
+        """Returns the maker of the versions, if *code* is the whole code of a tile that has some; else None."""
 
     def visit_alloc(self, s: Alloc) -> Steps:
         """Gives each version the buffers that are allocated right around the code."""

@@ -1,5 +1,5 @@
 """The native runtime in C99: `rt/` runs models, `state/` has what their calls leave for the next ones, `load/` reads artifacts,
-`hostops/` has the operators that are no loop nests, `system/` is what they take from an operating system.
+`hostops/` has the operators that are no loop nests, `system/` has the services of an operating system.
 
 `rt/`, `state/` and `load/` are freestanding; threads, and how many there are, are in `system/`; `hostops/` uses the C library.
 `launch/`, freestanding too, replays host programs from bytes, `cuda/` launches their kernels on a GPU, `measure/` times kernels:

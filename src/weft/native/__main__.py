@@ -11,7 +11,7 @@ from weft.native import include_folders, source_files
 
 
 def main() -> None:
-    """Prints what is asked for on one line."""
+    """Prints the requested compiler options on one line."""
     parser = argparse.ArgumentParser(
         prog="python -m weft.native",
         description="Print options that let a C or C++ compiler find Weft's runtime.",

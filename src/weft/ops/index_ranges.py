@@ -20,7 +20,7 @@ Limits: TypeAlias = tuple[Expr, Expr]
 
 
 class Shaped(Protocol):
-    """What has a shape: a value of a graph, or a tensor."""
+    """An object with a shape: a value of a graph, or a tensor."""
 
     @property
     def shape(self) -> tuple[Expr, ...]:
@@ -47,7 +47,7 @@ class IndexRange:
 R = TypeVar("R", bound=Callable[..., IndexRange | None])
 
 INDEX_RANGES: Final[dict[str, Callable[..., IndexRange | None]]] = {}
-"""By the name of an operator: a function of its inputs and attributes that returns where its indices may be."""
+"""The limits of operators' indices: by the operator's name a function of its inputs and attributes."""
 
 
 def takes_indices(name: str) -> Callable[[R], R]:

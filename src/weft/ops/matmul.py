@@ -38,7 +38,7 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
 def matmul_rows(a: Tensor, b: Tensor, *, rows: ExprLike, transposed: bool = False) -> Tensor:
     """[*B, M, rows] times the first *rows* of b [*B, capacity, K]; *transposed*, [*B, M, K] times the transpose of those.
 
-    What lies behind these rows is not read. Batch dimensions broadcast.
+    Elements behind these rows are not read. Batch dimensions broadcast.
     """
     if min(a.rank, b.rank) < 2:
         raise TypeMismatch("matmul_rows takes matrices")

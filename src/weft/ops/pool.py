@@ -16,7 +16,9 @@ from weft.te import Reducer, Tensor, argmax, compute, compute_many, lowest, max_
 Ints = Sequence[int]
 
 
-def pooled_size(size: Expr, kernel: int, stride: int, before: int, after: int, dilation: int, ceil_mode: bool) -> Expr:
+def pooled_size(
+    size: Expr, kernel: int, stride: int, before: int, after: int, dilation: int, *, ceil_mode: bool
+) -> Expr:
     """Returns the number of windows along one dimension; a window that would begin in the padding after is left out."""
     room = size + (before + after - dilation * (kernel - 1) - 1)
     count = sized(room // stride + 1)[0]
@@ -27,13 +29,13 @@ def pooled_size(size: Expr, kernel: int, stride: int, before: int, after: int, d
     return count
 
 
-def _windows(x: Tensor, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints, ceil_mode: bool) -> list[Expr]:
+def _windows(x: Tensor, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints, *, ceil_mode: bool) -> list[Expr]:
     n = len(kernel)
     if x.rank < 2 + n:
         raise TypeMismatch(f"a pool over {n} dimensions of a tensor of {x.rank}")
     check_window("a pool", n, n, strides, pads, dilations)
     return [
-        pooled_size(x.shape[2 + d], kernel[d], strides[d], pads[d], pads[n + d], dilations[d], ceil_mode)
+        pooled_size(x.shape[2 + d], kernel[d], strides[d], pads[d], pads[n + d], dilations[d], ceil_mode=ceil_mode)
         for d in range(n)
     ]
 
@@ -64,7 +66,7 @@ def _over_windows(
 ) -> tuple[Tensor, list[int]]:
     """Returns each window reduced to one element, and the pads as enlarged for `ceil_mode`; they are filled with *padding*."""
     n = len(kernel)
-    outs = _windows(x, kernel, strides, pads, dilations, ceil_mode)
+    outs = _windows(x, kernel, strides, pads, dilations, ceil_mode=ceil_mode)
     full = _overhang(x, outs, kernel, strides, pads, dilations)
     p = pad_spatial(x, full, value=padding)
     axes = [reduce_axis(k, f"k{d}") for d, k in enumerate(kernel)]
@@ -99,7 +101,7 @@ def max_pool2d_indices(
 ) -> Tensor:
     """The position in the flat tensor of the first largest element of each window; *column_major* swaps the pooled dimensions."""
     n = len(kernel)
-    outs = _windows(x, kernel, strides, pads, dilations, ceil_mode)
+    outs = _windows(x, kernel, strides, pads, dilations, ceil_mode=ceil_mode)
     axes = [reduce_axis(k, f"k{d}") for d, k in enumerate(kernel)]
 
     def first(*i: Expr) -> object:

@@ -21,7 +21,7 @@ _EXACT_FUNCTIONS: Final = frozenset({"abs", "ceil", "copysign", "floor", "is_inf
 
 
 def in_float32(build: Callable[[Tensors], tuple[Tensor, ...]], inputs: Tensors) -> tuple[Tensor, ...]:
-    """Returns what *build* makes of *inputs*, computed in float32 where these are narrower and it computes at all."""
+    """Returns the outputs of *build* on *inputs*, computed in float32 where these are narrower and it does arithmetic."""
     made = build(inputs)
     if not any(t is not None and is_narrow(t.dtype) for t in inputs):
         return made
@@ -30,7 +30,7 @@ def in_float32(build: Callable[[Tensors], tuple[Tensor, ...]], inputs: Tensors) 
     if not any(_computes(op) for op in stages):
         return made
     inner = {(r.op, r.index) for op in stages for r in op.inputs}
-    return tuple([_rounded(w, t.dtype, (w.op, w.index) in inner) for w, t in zip(wide, made, strict=True)])
+    return tuple([_rounded(w, t.dtype, is_read=(w.op, w.index) in inner) for w, t in zip(wide, made, strict=True)])
 
 
 def rounds(outputs: Sequence[Tensor]) -> bool:
@@ -64,7 +64,7 @@ def _computes(op: Operation) -> bool:
 
 
 def _values(op: Operation) -> tuple[Expr, ...]:
-    """Returns what a formula computes, and how its reduction combines two of that."""
+    """Returns the values of a formula, and the expressions by which its reduction combines two of them."""
     if not isinstance(op, Compute):
         return ()
     if op.reduction is None:
@@ -85,7 +85,7 @@ def _depends_on_elements(n: Node) -> bool:
 
 
 def _computed(root: Node) -> Iterator[Node]:
-    """Yields what a value is computed of: not the indices of what it reads."""
+    """Yields the nodes that a value is computed of, but not those of the indices of its reads."""
     seen: set[Node] = set()
     stack = [root]
     while stack:
@@ -96,7 +96,7 @@ def _computed(root: Node) -> Iterator[Node]:
             stack += () if isinstance(n, Read) else n.children()
 
 
-def _rounded(t: Tensor, dtype: DType, is_read: bool) -> Tensor:
+def _rounded(t: Tensor, dtype: DType, *, is_read: bool) -> Tensor:
     """Returns *t* as *dtype*: rounded in the stage that computes it, unless that reduces or another stage reads it."""
     if t.dtype is dtype:
         return t

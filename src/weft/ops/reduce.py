@@ -67,15 +67,15 @@ def reduce_over(
     over = normalize_axes(axes, x.rank)
     if not over:
         return map_tensors(name, of, x)
-    ks, shape, index = _reduction(x, over, keepdims)
+    ks, shape, index = _reduction(x, over, keepdims=keepdims)
     return compute(shape, lambda *i: reducer(of(x[index(i)]), ks), name, dtype=x.dtype if dtype is None else dtype)
 
 
 Index = Callable[[Sequence[Expr]], tuple[Expr, ...]]
 
 
-def _reduction(x: Tensor, over: Sequence[int], keepdims: bool) -> tuple[list[ReduceAxis], Sequence[Expr], Index]:
-    """Returns the axes of a reduction over the dimensions *over*, its shape, and what of *x* an element of it reads."""
+def _reduction(x: Tensor, over: Sequence[int], *, keepdims: bool) -> tuple[list[ReduceAxis], Sequence[Expr], Index]:
+    """Returns the axes of a reduction over the dimensions *over*, its shape, and the index of *x* that an element of it reads."""
     ks, axis_of = _axes_over(x, over)
     kept = [d for d in range(x.rank) if keepdims or d not in over]
 

@@ -43,7 +43,7 @@ MOST_DIMENSIONS: Final = 64
 """Dimensions of a tensor: those that NumPy's arrays have at most."""
 
 MOST_NODES: Final = 1000
-"""Nodes of the expression of a size, what it shares written out: what compares and prints sizes may walk them all."""
+"""Nodes of the expression of a size, with shared nodes written out: comparison and printing of sizes may walk them all."""
 
 _TOO_LARGE: Final = "make it smaller: look for a size that is damaged, or that was given too large"
 
@@ -70,7 +70,7 @@ def least_sizes(known: Mapping[Var, int]) -> Iterator[None]:
 
 
 def size_bounds(*sizes: Expr) -> Bounds:
-    """Returns what is known of the variables in *sizes*: a symbolic size is at least one, and in its limits if it has such."""
+    """Returns the bounds of the variables in *sizes*: a symbolic size is at least one, and in its limits if it has such."""
     bounds = _at_least_one(frozenset(v for s in sizes for v in free_vars(s)))
     for v, least in _LEAST.get({}).items():
         if v in bounds.ranges:
@@ -112,10 +112,10 @@ def same_size(a: Expr, b: Expr, *, may_be_one: bool = False) -> bool:
 
 
 def bounds_of_existing(*sizes: Expr, least: int = 1) -> Bounds:
-    """Returns what is known of the variables in *sizes*, given that a tensor has these: they are at least *least*.
+    """Returns the bounds of the variables in *sizes*, given that a tensor has these: they are at least *least*.
 
-    A convolution's output of `(n + 240) // 320 - 1` rows tells that n is at least 400. Of formulas of several variables, what the
-    simplifier learns of one is known.
+    A convolution's output of `(n + 240) // 320 - 1` rows tells that n is at least 400. Of formulas of several variables, the
+    bounds are those that the simplifier finds for one.
     """
     bounds = size_bounds(*sizes)
     for s in sizes:
@@ -184,7 +184,7 @@ def check_distances(name: str, given: Sequence[int]) -> None:
 
 
 def multiplied(size: Expr, factor: int) -> Expr:
-    """Returns *size* times *factor*; raises `TypeMismatch` for what no process could hold: the product might not fit a number."""
+    """Returns *size* times *factor*; raises `TypeMismatch` beyond the memory of any process: the product might overflow."""
     known = _number(size)
     if known is not None and abs(known * factor) > MOST_BYTES:
         raise TypeMismatch(f"{factor} times the size {known} is more than a process can address", hint=_TOO_LARGE)

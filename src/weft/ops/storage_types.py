@@ -5,7 +5,7 @@
 
 The formats: Micikevicius et al., "FP8 formats for deep learning", 2022 (E4M3FN, E5M2); Noune et al., "8-bit numerical formats for
 deep neural networks", 2022 (those with one zero and one NaN, FNUZ); Open Compute Project, "Microscaling formats (MX)
-specification", 2023 (E8M0, E2M1). What becomes of NaN, infinities and numbers out of range is what ONNX says of Cast.
+specification", 2023 (E8M0, E2M1). NaN, infinities and numbers out of range are converted as ONNX defines for Cast.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def encode(x: Tensor, *, dtype: DType, saturate: bool = True, rounding: str = "u
     """Converts elements to the storage type *dtype*.
 
     Floats out of its range become its largest numbers if they are to *saturate*, else infinities, or NaN where it has none; E2M1
-    always saturates. *rounding* is one of `ROUNDINGS` and is for E8M0, whose numbers are powers of two: what is negative is NaN.
+    always saturates. *rounding* is one of `ROUNDINGS` and is for E8M0, whose numbers are powers of two: negative ones become NaN.
     Integers keep the low bits, as the conversions between integers do; a float is rounded towards zero first.
     """
     _check("encode", dtype.is_storage and not x.dtype.is_storage, x.dtype, dtype)
@@ -88,7 +88,7 @@ def encode(x: Tensor, *, dtype: DType, saturate: bool = True, rounding: str = "u
         made = (
             _bits_of_power(bits, saturate, rounding)
             if dtype is _EXPONENTS
-            else _bits_of_float(bits, FORMATS[dtype], saturate)
+            else _bits_of_float(bits, FORMATS[dtype], saturate=saturate)
         )
         return Reinterpret(Cast(made, u8), dtype)
 
@@ -125,7 +125,7 @@ def _float_of(bits: Expr, form: Format) -> Expr:
     return Reinterpret(made, f32)
 
 
-def _bits_of_float(single: Expr, form: Format, saturate: bool) -> Expr:
+def _bits_of_float(single: Expr, form: Format, *, saturate: bool) -> Expr:
     """Returns the bits in a format of the number nearest to an f32, which is given by its own.
 
     From the least normal number on, the exponent is biased anew, and half a unit added, less one where the result would be odd.

@@ -88,7 +88,7 @@ def string_part_counts(x: Tensor, pool: Tensor, *, delimiter: int, most: int) ->
 def string_split(x: Tensor, pool: Tensor, *, delimiter: int, most: int, width: ExprLike) -> Tensor:
     """The parts of each string, *width* of them along a new last dimension, and "" behind the last.
 
-    They are what stands between delimiters, of which *delimiter* is the id; between white space for that of "". At most *most*
+    They are the substrings between delimiters, of which *delimiter* is the id; between white space for that of "". At most *most*
     splits are made, from the left, of -1 all.
     """
     return _split(x, pool, delimiter, most, as_expr(width, INDEX))
@@ -128,9 +128,9 @@ def string_token_counts(x: Tensor, programs: Tensor, pool: Tensor, *, how: tuple
 def string_tokens(x: Tensor, programs: Tensor, pool: Tensor, *, how: tuple[int, ...], width: ExprLike) -> Tensor:
     """The tokens of each string, *width* of them along a new last dimension.
 
-    Each of the *programs*, regular expressions behind the numbers of their words, separates what those before it left; or one
-    finds the tokens. *how* says which, and the least characters of a token, and the ids of what stands behind the last in a
-    row, and before the first and behind the last token where these are not -1.
+    Each of the *programs*, regular expressions behind the numbers of their words, separates the pieces that those before it left;
+    or one finds the tokens. *how* says which, and the least characters of a token, and the ids of the padding behind the last in
+    a row, and before the first and behind the last token where these are not -1.
     """
     return _tokens(x, programs, pool, how, as_expr(width, INDEX))
 

@@ -195,4 +195,4 @@ _TOLD: Final = {
     sqlite3.SQLITE_CANTOPEN: ("can't be opened", "check that you may read it, and write in its folder"),
     sqlite3.SQLITE_NOTADB: ("is no database of tuning records", _NO_RECORDS),
 }
-"""What is said for SQLite's codes, and what to do."""
+"""The messages and hints for SQLite's error codes."""

@@ -30,7 +30,7 @@ def lines_of(store: Store) -> Iterator[str]:
 
 
 def add_lines(store: Store, lines: Iterable[str | bytes], name: str) -> int:
-    """Adds what *lines* of the file *name* say, all or nothing; returns how many entries were not there yet.
+    """Adds the entries in *lines* of the file *name*, all or nothing; returns how many entries were not there yet.
 
     Raises `RecordsError` naming the line that is none of an export's.
     """

@@ -1,6 +1,6 @@
 """The entries of a database of tuning records: frozen values of numbers and texts, each with a digest that identifies it.
 
-This layer knows plans, programs and machines as texts alone: what they mean, `driver` and `tune` know.
+This layer knows plans, programs and machines as texts alone: their meaning is known to `driver` and `tune`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Hardware:
 
 @dataclass(frozen=True)
 class Workload:
-    """What a plan is for.
+    """The computation that a plan schedules.
 
-    *text* is all of it but names, *flags* what else its code depends on (`parallel lift`, `precision=model`). Workloads of one
-    *structure* differ in *sizes* alone: `structure` is a digest of the text with its integers taken out, and *sizes* are these
-    in order. *label* is for people, such as `matmul f32[128, 768] f32[768, 768]`.
+    *text* is all of it but names, *flags* the other inputs of code generation (`parallel lift`, `precision=model`). Workloads of
+    one *structure* differ in *sizes* alone: `structure` is a digest of the text with its integers taken out, and *sizes* are
+    these in order. *label* is for people, such as `matmul f32[128, 768] f32[768, 768]`.
     """
 
     kind: str
@@ -118,7 +118,7 @@ class Measurement:
 Entry: TypeAlias = Hardware | Workload | Record | Measurement
 E = TypeVar("E", Hardware, Workload, Record, Measurement)
 Value: TypeAlias = str | int | float | None
-"""What SQLite and JSON store of a field."""
+"""The types of fields as SQLite and JSON store them."""
 
 TABLES: Final[Mapping[str, type[Entry]]] = {
     "hardware": Hardware,
@@ -163,7 +163,7 @@ def entry_of(kind: type[E], given: Sequence[Any]) -> E:
 
 
 def read_fields(kind: type[Entry], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns fields of an entry from what SQLite and JSON store of them; raises `ValueError` for values of other types."""
+    """Returns fields of an entry from their stored values in SQLite or JSON; raises `ValueError` for values of other types."""
     kinds = {"digest": "str", **{f.name: str(f.type) for f in fields(kind)}}
     return {name: _READERS[kinds[name]](name, value) for name, value in given.items()}
 

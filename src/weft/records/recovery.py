@@ -1,4 +1,4 @@
-"""Copying out of a damaged database what can still be read.
+"""Copying the readable entries out of a damaged database.
 
 SQLite has no checksums; entries have their digests, and one that does not fit its digest is left out. A page that can't be
 read takes the entries on it along, found by halving the range of their numbers, and no others.
@@ -27,7 +27,7 @@ _MOST_FAILURES: Final = 10_000
 
 @dataclass(frozen=True)
 class Salvaged:
-    """What was copied from a damaged database: how many entries of each table.
+    """The numbers of entries of each table that were copied from a damaged database.
 
     *unfit* entries were read, but did not fit their digests; *complete* tells that there was nothing that could not be read.
     """
@@ -38,7 +38,7 @@ class Salvaged:
 
 
 def salvage(damaged: Path, into: Path) -> Salvaged:
-    """Copies what can be read of the database *damaged*, which is left as it is, to a new one at *into*.
+    """Copies the readable entries of the database *damaged*, which is left as it is, to a new one at *into*.
 
     Raises `RecordsError` if there is a file at *into*, or if nothing can be read.
     """
@@ -59,7 +59,7 @@ def salvage(damaged: Path, into: Path) -> Salvaged:
 
 
 def _copied(path: Path, folder: Path) -> Path:
-    """Returns a copy of a database, with what was written to it last, which SQLite keeps beside it."""
+    """Returns a copy of a database, with the last writes, which SQLite keeps beside it."""
     copy = folder / "copy.db"
     try:
         shutil.copyfile(path, copy)

@@ -106,7 +106,7 @@ class Store:
     ) -> list[Neighbour]:
         """Returns the best records of the *n* workloads of a *structure* whose sizes are the nearest.
 
-        With *others*, those of other machines come after: what was fast there is a hint of what to measure here.
+        With *others*, those of other machines come after: plans that were fast there are hints of plans to measure here.
         """
         found = []
         for w in self._select(Workload, "structure = ? ORDER BY digest", structure):
@@ -161,8 +161,8 @@ class Store:
     def prune(self, keep: int | None = None, before: float | None = None, weft: str | None = None) -> dict[str, int]:
         """Removes records that are of no more use; returns how many entries each table lost.
 
-        *keep* leaves the best so many of each workload and machine; *before* removes what was measured before that moment
-        (seconds since 1970), *weft* what other versions of Weft measured. Workloads and machines that nothing refers to go too.
+        *keep* leaves the best so many of each workload and machine; *before* removes measurements from before that moment
+        (seconds since 1970), *weft* those of other versions of Weft. Workloads and machines that nothing refers to go too.
         """
         with self._writing():
             start = {name: self._count(name) for name in TABLES}
@@ -207,7 +207,7 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Gives a transaction: what is done in it is kept as a whole, or not at all."""
+        """Gives a transaction: its writes are kept as a whole, or not at all."""
         with self._lock, telling(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:

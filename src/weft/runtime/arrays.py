@@ -20,7 +20,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 def as_array(value: object, spec: TensorSpec) -> Array:
     """Returns *value* as a NumPy array over the same memory.
 
-    Raises `InputError` for what is no array, is not in the CPU's memory, or cannot be exported.
+    Raises `InputError` for a value that is no array, is not in the CPU's memory, or cannot be exported.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value)
@@ -60,7 +60,7 @@ def bits(array: Array) -> Array:
 
 
 _REGISTERED: Final = 2
-"""What NumPy's `isbuiltin` is for a type that another package registered."""
+"""NumPy's `isbuiltin` of a type that another package registered."""
 
 
 def fit_inputs(values: Sequence[object], specs: Sequence[TensorSpec]) -> list[Array]:
@@ -100,7 +100,7 @@ def as_strings(value: object, spec: TensorSpec) -> Array:
 
 
 def fit_outputs(values: Sequence[object], specs: Sequence[TensorSpec]) -> list[Array | None]:
-    """Returns the arrays that outputs are to be written into; raises `InputError` for what can't be written or does not fit."""
+    """Returns the arrays that outputs are written into; raises `InputError` for one that can't be written or does not fit."""
     if len(values) != len(specs):
         signature = ", ".join(map(str, specs))
         raise InputError(

@@ -1,6 +1,6 @@
 """Artifacts: a compiled model as one file, written here and read by `native/rt`; docs/design/0031-artifacts.md has the format.
 
-Code, packed weights, what a call takes and returns, and notes of how it was made. The weights are mapped: loading copies none of
+Code, packed weights, the signature of a call, and notes of how it was made. The weights are mapped: loading copies none of
 them, and processes that load the same file share them. Nothing is ever unpickled.
 """
 
@@ -32,14 +32,14 @@ MOST_SUMMED: Final = 1 << 28
 """Bytes of a file up to which the checksum of its constants is computed when it is loaded, in some tens of milliseconds."""
 PAGE: Final = 4096
 _SUMMED: Final = struct.Struct("<9Qq8I")
-"""What the checksum of the header covers of its first part: from the image's checksum on."""
+"""The fields of the header's first part that its checksum covers: from the image's checksum on."""
 _FLUSH: Final = 1
 """The flag of a model that takes denormals for zero."""
 _BYTES: Final = "the bytes given"
 _OPEN: Final = -1
 """The size of a dimension that is known in a call only."""
 _RANGE: Final = "range/"
-"""What the keys of notes begin with that tell the range of a dimension."""
+"""The prefix of the keys of notes that tell the range of a dimension."""
 _START: Final = struct.Struct("<4sIQQ")
 _STATES: Final = "states"
 """The note that tells the states."""
@@ -80,9 +80,9 @@ def check_saved(package: Package) -> None:
 
 
 def artifact_parts(package: Package) -> list[bytes | memoryview]:
-    """Returns the bytes of an artifact: header, image, what fills its last page, and constants.
+    """Returns the bytes of an artifact: header, image, padding to its last page, and constants.
 
-    That of a model for a device has a host program and kernels in the place of code. Raises `ArtifactError` for what
+    That of a model for a device has a host program and kernels in the place of code. Raises `ArtifactError` for a package that
     `check_saved` refuses.
     """
     image, constants = _saved_image(package), memoryview(in_memory(package.constants))
@@ -91,13 +91,13 @@ def artifact_parts(package: Package) -> list[bytes | memoryview]:
 
 
 def _saved_image(package: Package) -> memoryview:
-    """Returns the image as it is saved: code, or what a device takes; raises as `check_saved`."""
+    """Returns the image as it is saved: code, or a device's program; raises as `check_saved`."""
     check_saved(package)
     return memoryview(package.image if package.replay is None else write_device_image(package.replay))
 
 
 def artifact_header(package: Package, image: memoryview, nbytes: int, checksum: int) -> bytes:
-    """Returns what the file begins with, up to the image: numbers, tables and texts.
+    """Returns the beginning of the file, up to the image: numbers, tables and texts.
 
     Of the constants it has their bytes and their checksum, of which its own length does not depend.
     """
@@ -139,7 +139,7 @@ def _initial_digits(initial: InitialValue | None) -> str:
 
 
 def _features(package: Package) -> tuple[str, ...]:
-    """Returns what a package needs of the processor, and of Weft: one without states or devices refuses it by that name."""
+    """Returns the features that a package needs of the processor, and of Weft: without states, say, it refuses them by name."""
     own = {
         _NEEDS_STATES: bool(package.states),
         _NEEDS_INITIAL: any(s.initial for s in package.states),
@@ -247,11 +247,11 @@ def _is_summed(place: str | Buffer) -> bool:
     try:
         return os.stat(place).st_size <= MOST_SUMMED
     except (OSError, ValueError):
-        return True  # the loader says what is wrong
+        return True  # the loader reports the error
 
 
 def _place(source: object) -> tuple[str | Buffer, str]:
-    """Returns what the loader takes of a path or of bytes, and what messages call it."""
+    """Returns the loader's argument for a path or bytes, and its name in messages."""
     if isinstance(source, bytes | bytearray | memoryview):
         return source if memoryview(source).contiguous else bytes(source), _BYTES
     if isinstance(source, str | os.PathLike):

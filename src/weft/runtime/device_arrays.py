@@ -23,7 +23,7 @@ _HOST: Final = (1, 3)
 
 @dataclass(frozen=True)
 class _Look:
-    """What is known of a tensor of another library's, in the words of arrays."""
+    """The shape, type and place of another library's tensor, in the words of arrays."""
 
     dtype: Any
     shape: tuple[int, ...]
@@ -63,7 +63,7 @@ def fit_call(values: list[object], specs: tuple[TensorSpec, ...], device: Device
 def fit_targets(
     values: list[object], specs: tuple[TensorSpec, ...], device: DeviceTable | None
 ) -> list[Array | DeviceArray | None]:
-    """Returns what outputs are to be written into as `fit_outputs` does; arrays that are on *device* as they are."""
+    """Returns the targets of outputs as `fit_outputs` does; arrays that are on *device* as they are."""
     there = {k: v for k, v in enumerate(values) if device is not None and is_resident(v)}
     made: list[Any] = list(fit_outputs([None if k in there else v for k, v in enumerate(values)], specs))
     for k, value in there.items():

@@ -1,4 +1,4 @@
-"""What a saved model for a device has in the place of code: sections with its host program and its kernels.
+"""The image of a saved model for a device, in the place of code: sections with its host program and its kernels.
 
     b"WFDV", u32 sections; a row for each: 4 letters of its kind, u32 zero, u64 where it begins, u64 bytes; the sections
 
@@ -49,7 +49,7 @@ def write_device_image(replay: Replay) -> bytes:
 
 
 def read_device_image(image: memoryview, where: str) -> Replay:
-    """Returns the host program in an image; raises `ArtifactError` for what `write_device_image` did not write."""
+    """Returns the host program in an image; raises `ArtifactError` for one that `write_device_image` did not write."""
     try:
         parts = list(_sections(image))
         found = {kind: data for kind, data in parts if kind != _CODE}

@@ -1,4 +1,4 @@
-"""What a saved model may be called: no name that says it is something else."""
+"""The file names of saved models: none that says it is another kind of file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from weft.support.errors import ArtifactError
 
 ENDING: Final = ".weft"
-"""What the names of saved models end in, if they end in anything."""
+"""The ending of the names of saved models, if they have one."""
 
 _LIBRARY: Final = "`weft compile MODEL -o {name}` makes one; or end the name in .weft"
 _LINKED: Final = "`weft compile MODEL -o FOLDER/` writes model.o and model.h, to link with a program"
@@ -28,7 +28,7 @@ OTHER_KINDS: Final[dict[str, tuple[str, str]]] = {
     ),
     **dict.fromkeys((".npy", ".npz", ".json", ".html", ".py", ".txt", ".md", ".csv", ".zip"), ("such a file", _NAMED)),
 }
-"""Endings of other files: what they say that the file is, and what to do instead."""
+"""Endings of other files: the kind of file that they announce, and the command for that."""
 
 
 def check_saved_name(path: str | os.PathLike[str]) -> None:

@@ -18,7 +18,7 @@ _STEPS: Final[tuple[tuple[Callable[[Any], bool], str], ...]] = (
     (lambda x: bool(x.is_neg()), ".resolve_neg()"),
     (lambda x: str(x.device.type) not in ("cpu", "meta"), ".cpu()"),
 )
-"""What keeps a torch tensor from being plain numbers in the CPU's memory, and the method that undoes it, in order."""
+"""The attributes that keep a torch tensor from export as plain numbers, and the methods that undo them, in order."""
 
 
 def is_torch(value: object) -> bool:
@@ -41,7 +41,7 @@ def conversion(value: object, spec: TensorSpec) -> str:
 
 
 def readable(value: object, spec: TensorSpec) -> str:
-    """Returns what to give in the place of *value*, which cannot be exported."""
+    """Returns the expression to pass in the place of *value*, which cannot be exported."""
     if not is_torch(value):
         return f"give an array in the CPU's memory, such as np.asarray({spec.name})"
     if str(value.device.type) == "meta":  # type: ignore[attr-defined]

@@ -1,17 +1,14 @@
-"""Constants that are computed when they are written, so that those of a large model are never all in memory."""
+"""The packed weights of a model: in memory, or computed while they are written, one constant at a time."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from mmap import MADV_DONTNEED, PAGESIZE, mmap
-from typing import IO, TYPE_CHECKING, TypeAlias
+from typing import IO, TypeAlias
 
 from weft.native import _rt
-
-if TYPE_CHECKING:
-    from weft.runtime.package import Constants
 
 Done: TypeAlias = Callable[[int], object]
 """Called with the bytes, counted from the beginning, that are written and will not change."""
@@ -28,6 +25,10 @@ class LazyConstants:
     write: Callable[[memoryview, Done], None]
 
 
+Constants: TypeAlias = "_rt.Block | _rt.Buffer | Iterable[tuple[int, _rt.Buffer]] | LazyConstants"
+"""The packed weights: one block, one buffer, parts by 64-byte aligned offset, or a function that computes them."""
+
+
 def in_memory(constants: Constants) -> _rt.Block:
     """Returns constants as one block: those that are lazy are computed, others are adopted or copied together."""
     if not isinstance(constants, LazyConstants):
@@ -40,7 +41,7 @@ def in_memory(constants: Constants) -> _rt.Block:
 def write_mapped(constants: LazyConstants, file: IO[bytes], begin: int) -> int:
     """Writes constants to a new file, from its byte *begin* on, a multiple of 4096; returns their checksum.
 
-    They are computed straight into a map of the file. What is done is let go of, so that memory holds one constant at a time;
+    They are computed straight into a map of the file. Written pages are released, so that memory holds one constant at a time;
     the system writes it to the disk when it needs the room. The disk's room is taken beforehand: a map can't report that there
     is none. Raises `OSError` then.
     """

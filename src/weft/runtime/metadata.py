@@ -1,4 +1,4 @@
-"""What a model says about itself, in ONNX Runtime's words, and as the notes of an artifact."""
+"""A model's own descriptions, in ONNX Runtime's words, and as the notes of an artifact."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from weft.support.errors import InputError
 _TEXTS: Final = ("producer_name", "graph_name", "domain", "description", "graph_description")
 _VERSION: Final = "version"
 _CUSTOM: Final = "metadata/"
-"""What the keys of notes begin with that are the model's own."""
+"""The prefix of the keys of notes that are the model's own."""
 
 _MAPS: Final = "maps/"
-"""What the keys of notes begin with that have the labels of an output, as JSON."""
+"""The prefix of the keys of notes that have the labels of an output, as JSON."""
 
 Labels: TypeAlias = Sequence[int] | Sequence[str]
 
 NO_VERSION: Final = 2**63 - 1
-"""What ONNX Runtime gives as the version of a model that has none."""
+"""The version that ONNX Runtime gives for a model that has none."""
 
 
 @dataclass(frozen=True)
 class ModelMetadata:
-    """What a model's file says about itself; empty, and `NO_VERSION`, where it says nothing.
+    """The descriptions in a model's file; empty, and `NO_VERSION`, where it has none.
 
     `maps` has outputs that are, to ONNX Runtime, lists of dicts from labels to scores; compiled models give the scores alone.
     """
@@ -40,7 +40,7 @@ class ModelMetadata:
     maps: Mapping[str, Labels] = field(default_factory=dict)
 
     def notes(self) -> dict[str, str]:
-        """Returns it as notes: the fields by their names, then what is the model's own as `metadata/KEY`."""
+        """Returns it as notes: the fields by their names, then the model's own keys as `metadata/KEY`."""
         texts = {name: str(getattr(self, name)) for name in (*_TEXTS, _VERSION)}
         maps = {f"{_MAPS}{name}": json.dumps(labels) for name, labels in self.maps.items()}
         return texts | maps | {f"{_CUSTOM}{key}": text for key, text in self.custom_metadata_map.items()}

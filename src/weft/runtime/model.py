@@ -193,7 +193,7 @@ class Model:
 
     def _run(self, arrays: Sequence[object], given: Sequence[object], how: _How) -> list[Any]:
         """Runs the native model on *arrays*; *given* are the arguments of the call, for error messages."""
-        inputs: Any = arrays  # the native model refuses what is no array that fits
+        inputs: Any = arrays  # the native model refuses arguments that are no fitting arrays
         out: Any = how.out
         native, state = self._native, None if how.state is None else how.state.native
         try:

@@ -179,7 +179,7 @@ def _size(spec: TensorSpec, size: int | str, sizes: Mapping[str, int]) -> int:
 
 
 class _explained:  # noqa: N801 (a function for with statements, which costs less as a class)
-    """Raises what the native state, or the device that it is on, refuses as Weft's errors."""
+    """Turns refusals of the native state, or of its device, into Weft's errors."""
 
     def __init__(self, device: DeviceTable | None) -> None:
         self.device = device

@@ -1,25 +1,20 @@
-"""What a compiled model consists of: code, constants, and the signature of a call."""
+"""A compiled model as data: code, constants, and the signature of a call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from weft.native import _rt
+from weft.runtime.lazy_constants import Constants
 from weft.support.dim import Dim
 from weft.support.dtypes import DType, handle
 from weft.support.errors import InputError
 from weft.support.text import printable_line
 
-if TYPE_CHECKING:
-    from weft.runtime.lazy_constants import LazyConstants
-
-    Constants: TypeAlias = _rt.Block | _rt.Buffer | Iterable[tuple[int, _rt.Buffer]] | LazyConstants
-
-
 Denormals: TypeAlias = Literal["keep", "flush"]
-"""What calls do with numbers too small for full precision: compute with them as IEEE 754 has it, or take them for zero."""
+"""The handling of denormal floats in calls: kept, as in IEEE 754, or flushed to zero."""
 
 
 def check_denormals(value: object) -> Denormals:
@@ -107,8 +102,8 @@ class Package:
     `image` is one position-independent blob; bytes from `readonly` on (all of it is code if None) are data. `plan` and
     `main` are the offsets of its two entries (see `native/rt/weft_abi.h`). `constants` are the packed weights: one
     block, one buffer, parts by 64-byte aligned offset, or a function that computes them. `asserts` are the messages of the
-    checks in the code, by number, with `{0}` to `{3}` for the values that a failed check reports. `target` describes in words
-    what the code was made for; it runs where the processor is a `machine` (such as `x86_64`) that has all of `features`
+    checks in the code, by number, with `{0}` to `{3}` for the values that a failed check reports. `target` describes in words the
+    machine that the code was made for; it runs where the processor is a `machine` (such as `x86_64`) that has all of `features`
     (Linux's names; the runtime has `weft.strings`). `arena` is the bytes of a call's workspace, None where that depends on its
     shapes. `denormals` are kept or flushed to zero in calls. `notes` say how the model was made, by key. `source` is the code as
     text where a backend writes it as such; there is no image then until that text is compiled. With a `replay`, the host

@@ -196,7 +196,7 @@ class InferenceSession:
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        """Runs the model on what is bound; outputs bound to memory are written there."""
+        """Runs the model on the bound inputs; outputs bound to memory are written there."""
         wanted = bound_outputs(iobinding)
         if not wanted:
             raise InputError("no output is bound", hint="call bind_output for each output that is wanted")
@@ -218,7 +218,7 @@ class InferenceSession:
         return []
 
     def get_modelmeta(self) -> ModelMetadata:
-        """Returns what the model said about itself where it was compiled; raises `InputError` if an older Weft saved it."""
+        """Returns the model's own descriptions; raises `InputError` if an older Weft saved it."""
         return metadata_of(self._model.package.notes)
 
     def get_session_options(self) -> SessionOptions:
@@ -226,7 +226,7 @@ class InferenceSession:
         return self._options
 
     def get_providers(self) -> list[str]:
-        """Returns what the model runs on: the processor."""
+        """Returns the providers that the model runs on: the processor."""
         return [CPU_PROVIDER]
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
@@ -291,7 +291,7 @@ def load_saved(source: object, options: SessionOptions) -> Model | None:
 
 
 def _check_compiled(options: SessionOptions) -> None:
-    """Raises `InputError` for what can't be asked of a model that is compiled already."""
+    """Raises `InputError` for options that a compiled model can't take."""
     hint = "ask for it when the model is compiled, or open the ONNX model"
     if options.graph_optimization_level != GraphOptimizationLevel.ORT_ENABLE_ALL:
         refuse("graph_optimization_level", "the model is compiled already", hint)

@@ -87,7 +87,7 @@ class IOBinding:
         self._outputs[name] = array_of(ortvalue)
 
     def synchronize_inputs(self) -> None:
-        """Does nothing: what is in the processor's memory is there already."""
+        """Does nothing: inputs in the processor's memory are there already."""
 
     def synchronize_outputs(self) -> None:
         """Does nothing: a call returns when its outputs are written."""

@@ -17,7 +17,7 @@ def get_available_providers() -> list[str]:
 
 
 def get_all_providers() -> list[str]:
-    """Returns what models could be run on anywhere: the processor alone."""
+    """Returns the providers that could exist anywhere: the processor alone."""
     return get_available_providers()
 
 

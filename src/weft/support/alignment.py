@@ -1,4 +1,4 @@
-"""Where memory for a buffer may begin: what generated code, the plan of a model's memory and the runtime agree on."""
+"""The alignment of memory for a buffer, on which generated code, the memory plan of a model and the runtime agree."""
 
 from __future__ import annotations
 

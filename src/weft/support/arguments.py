@@ -38,7 +38,7 @@ def check_text(name: str, value: object, hint: str) -> str:
 
 
 def check_many(name: str, value: object, hint: str) -> list[object]:
-    """Returns what *value*, a list or another iterable, consists of; raises `InputError` for anything else."""
+    """Returns the items of *value*, a list or another iterable; raises `InputError` for anything else."""
     if not isinstance(value, Iterable) or isinstance(value, NOT_MANY):
         raise InputError(f"{name} is {value!r}", hint=hint)
     return list(value)

@@ -24,8 +24,8 @@ class Dim:
         weft.compile("encoder.onnx", shapes={"batch": weft.Dim(1, 64), "seq": weft.Dim(8, 512, multiple=8)})
 
     Without `high` the range has no upper bound; with a `low` of 0, inputs may be empty. Calls with other sizes are refused. The
-    compiler exploits what all sizes have in common: a multiple of the vector length, for example, needs no remainder loop. The
-    text form is `1..64`, `1..` or `8..512:8`.
+    compiler exploits the properties common to all sizes: a multiple of the vector length, for example, needs no remainder loop.
+    The text form is `1..64`, `1..` or `8..512:8`.
 
     Raises `InputError` for an empty range.
     """

@@ -1,7 +1,7 @@
 """Files that Weft writes for its user: they appear whole or not at all, and take the place of nothing but plain files.
 
-A symbolic link stays: what it points to is replaced, or made. A new file has the mode that the umask leaves it, one that is
-replaced keeps its own. What goes wrong is an `ArtifactError` that names the path as the user gave it; `check_output` finds most
+A symbolic link stays: its target is replaced, or made. A new file has the mode that the umask leaves it, one that is
+replaced keeps its own. Failures are an `ArtifactError` that names the path as the user gave it; `check_output` finds most
 of it before the work, not after.
 """
 
@@ -100,7 +100,7 @@ def _destination(path: Path) -> tuple[Path, int | None]:
 
 
 def _mode(path: Path) -> int | None:
-    """Returns the permissions of the file at *path*, None if there is none; raises `ArtifactError` for what is no plain file."""
+    """Returns the permissions of the file at *path*, None if there is none; raises `ArtifactError` unless it is a plain file."""
     try:
         found = path.stat()  # the system may refuse to follow a link that somebody else put there
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""The optimizations that can be switched off, one by one: to see what each is worth, or to get around one that fails.
+"""The optimizations that can be switched off, one by one: to measure the gain of each, or to get around one that fails.
 
 weft.compile(model, without=("winograd", "parallel"))
 

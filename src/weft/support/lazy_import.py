@@ -15,6 +15,6 @@ def resolve(place: str) -> Any:
 
 
 def import_all(path: Iterable[str], package: str) -> None:
-    """Imports all modules of *package*, those of its sub-packages too, so that what they register is in its table."""
+    """Imports all modules of *package*, those of its sub-packages too, so that their registrations are made."""
     for module in pkgutil.walk_packages(path, f"{package}."):
         importlib.import_module(module.name)

@@ -1,4 +1,4 @@
-"""Files that are mapped instead of read: models, and the weights beside them, of which memory holds what is needed at a time."""
+"""Files that are mapped instead of read: models, and the weights beside them, of which memory holds the pages in use."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def map_file(path: Path) -> memoryview:
 
 
 def drop_pages() -> None:
-    """Lets go of the memory of all files that are mapped: what is read again comes from the file, or the system's cache of it."""
+    """Lets go of the memory of all files that are mapped: later reads come from the file, or the system's cache of it."""
     for made in list(_MAPS.values()):
         made.madvise(MADV_DONTNEED)

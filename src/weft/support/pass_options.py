@@ -2,7 +2,7 @@
 
     def unswitch_loops(program, target, *, depth: Annotated[int, "conditions taken out of one loop"] = 2): ...
 
-The name, the type, what it means and its default are read from the signature. `weft.compile(passes=["unswitch_loops.depth=1"])`
+The name, type, meaning and default of an option are read from the signature. `weft.compile(passes=["unswitch_loops.depth=1"])`
 and `--pass unswitch_loops.depth=1` set it, `unswitch_loops=off` skips the pass.
 """
 
@@ -27,7 +27,7 @@ _TRUTHS: Final = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class PassOption:
-    """An option of a pass: its name, the type of its values, what it means, and the value that it has by default."""
+    """An option of a pass: its name, the type of its values, its meaning, and its default."""
 
     name: str
     kind: type
@@ -62,7 +62,7 @@ def options_of(function: Callable[..., Any]) -> dict[str, PassOption]:
 
 @dataclass(frozen=True)
 class Setting:
-    """What was asked of the pass *name*: that it is skipped, or the *value* of its *option*, as text."""
+    """A user's setting of the pass *name*: it is skipped, or the *value* of its *option*, as text."""
 
     name: str
     option: str
@@ -84,7 +84,7 @@ def parse_setting(text: str) -> Setting:
 
 
 def check_form(passes: Iterable[str]) -> tuple[str, ...]:
-    """Returns settings sorted, each once; raises `InputError` for what has not the form of one, or sets one option twice.
+    """Returns settings sorted, each once; raises `InputError` for one of another form, or an option set twice.
 
     Whether there are such passes and options is known to those who have the passes: see `check_settings`.
     """

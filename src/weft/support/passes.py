@@ -136,7 +136,7 @@ class PassManager(Generic[T, C]):
 
     `save` writes a reproducer into a folder: the pass's name, the IR that it was given, its context and the switches, from which
     `python -m weft.driver.reproduce FILE` runs the pass again. Errors of the types `refusals` are a pass's own answer to
-    what it was given, and go through, as a lack of memory does; any other is a crash.
+    its input, and go through, as a lack of memory does; any other is a crash.
     """
 
     language: Language[T]
@@ -155,7 +155,7 @@ class PassManager(Generic[T, C]):
     ) -> T:
         """Returns *ir* after all *passes* that are on; *trace* is given a report of each pass, those that are off too.
 
-        With *verify*, every IR that a pass made is verified. Raises what passes refuse with, and `LoweringError` for a crash.
+        With *verify*, every IR that a pass made is verified. Raises the refusals of passes, and `LoweringError` for a crash.
         """
         for p in passes:
             start = time.perf_counter()
@@ -194,7 +194,7 @@ class PassManager(Generic[T, C]):
     def again(self, passes: Iterable[Pass[T, C]], name: str, ir: T, context: C, switches: Switches, saved: Path) -> T:
         """Runs the pass called *name* on *ir*, with *switches*, all read from *saved*, and verifies the IR that it leaves.
 
-        Raises what the pass raises, or `LoweringError` if *passes* has none of that name.
+        Raises the pass's own error, or `LoweringError` if *passes* has none of that name.
         """
         found = next((p for p in passes if p.name == name), None)
         if found is None:

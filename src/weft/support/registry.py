@@ -45,7 +45,7 @@ _REGISTRIES: Final[list[Registry[Any, Any]]] = []
 def added_names() -> tuple[str, ...] | None:
     """Returns the names of all entries from outside; None if one of Weft's own entries was replaced or removed.
 
-    What was not imported yet holds none of either.
+    Modules not imported yet hold none of either.
     """
     if any(r.is_altered() for r in _REGISTRIES):
         return None

@@ -1,4 +1,4 @@
-"""Text from models, files and users, made fit to be shown: names may hold what clears a screen, or what forges a line."""
+"""Text from models, files and users, made fit to be shown: names may hold characters that clear a screen or forge a line."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class WorkerProcess:
                 **os.environ,
                 **ONE_THREAD,
                 "PYTHONPATH": os.pathsep.join(sys.path),
-            },  # what can be imported here, can there
+            },  # the worker can import the same modules
         )
         self._ready = False
 
@@ -65,7 +65,7 @@ class WorkerProcess:
         return self._process.poll() is None
 
     def await_start(self) -> None:
-        """Waits until the worker has imported what it needs; raises `WorkerDied`, or `WorkerHung`, where it does not start."""
+        """Waits until the worker has imported its modules; raises `WorkerDied`, or `WorkerHung`, where it does not start."""
         if not self._ready:
             with self._limited(START):
                 self._read()
@@ -121,7 +121,7 @@ class WorkerProcess:
         """Lets the process end, kills it where it does not within *patience* seconds, and frees all that it took."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        with suppress(OSError):  # what was not read yet goes to nobody
+        with suppress(OSError):  # output not read yet is dropped
             self._process.stdin.close()
         try:
             self._process.wait(patience)

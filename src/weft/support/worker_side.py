@@ -1,4 +1,4 @@
-"""A worker process as it sees itself: it ends with its parent, answers what comes through its pipes, and has limits.
+"""A worker process as it sees itself: it ends with its parent, answers the requests of its pipes, and has limits.
 
 The module that a worker runs calls `end_with(parent)`, then `serve(*take_pipes(), answer)`.
 """
@@ -18,7 +18,7 @@ from weft.support.frames import read_frame, write_frame
 PR_SET_PDEATHSIG: Final = 1
 
 READY: Final = b"ready"
-"""What `WorkerProcess.await_start` waits for."""
+"""The line that `WorkerProcess.await_start` waits for."""
 
 
 def end_with(parent: int) -> None:
@@ -48,7 +48,7 @@ def serve(source: BinaryIO, to: BinaryIO, answer: Callable[[bytes], bytes]) -> N
 
 
 def limit_memory(more: int) -> None:
-    """Lets this process take *more* bytes beyond what it has, where the system is Linux, and leave no core behind."""
+    """Lets this process take *more* bytes beyond its present size, where the system is Linux, and leave no core behind."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform != "linux":
         return  # others do not hold a process to such a limit

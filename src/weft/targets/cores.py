@@ -4,7 +4,7 @@ The system gives the sizes of caches, not their speeds. These are the rates at w
 with sequential reads in huge pages; a rule that chooses between more arithmetic and more memory needs them to a factor of two.
 Each row says in `source` where its figures come from: the machine, the date and the command, or the text that has them. Only
 processors that were measured have a row, and servers with the same mesh; other relatives differ too much: the second level of
-Zen 3 gives two thirds of what that of Zen 4 gives. A processor in no row is measured (`driver.calibrate`), and its facts are kept
+Zen 3 gives two thirds of the bandwidth of Zen 4's. A processor in no row is measured (`driver.calibrate`), and its facts are kept
 in `MEASURED`; until then it has `UNMEASURED`, with which nothing but the measuring itself is compiled.
 
 Every core gets the name of one whose timing LLVM knows: its own where a table has it, else that of the newest known core of its

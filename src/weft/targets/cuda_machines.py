@@ -46,7 +46,7 @@ ARCHITECTURES: Final = {
     "sm_100": Architecture(256 << 10, 126 << 20, 148, 2048, 228 << 10),
     "sm_120": Architecture(128 << 10, 96 << 20, 170, 1536, 100 << 10),
 }
-"""By NVRTC's names."""
+"""Architectures by NVRTC's names."""
 
 LISTED: Final = ("sm_80", "sm_90", "sm_100")
 """The architectures of data centres, which `weft targets` lists."""

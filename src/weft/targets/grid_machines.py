@@ -38,7 +38,7 @@ OPENCL: Final = WITHOUT_SHUFFLES.having(
     scopes=(GLOBAL, replace(SHARED, bytes=32 << 10), replace(LOCAL, bytes=512 << 10), replace(REGISTER, bytes=1020)),
     grid=Grid(block=256, index_bits=32),
 )
-"""Any device with OpenCL 1.2: what the least of them have, so 256 threads a block and 32 KiB of shared memory."""
+"""Any device with OpenCL 1.2: the least that all of them have, so 256 threads a block and 32 KiB of shared memory."""
 
 WEBGPU: Final = OPENCL.having(
     name="webgpu",

@@ -1,4 +1,4 @@
-"""Devices with OpenCL, as facts: the target `opencl` is this machine's device, `opencl -device=any` what all of them have."""
+"""Devices with OpenCL, as facts: the target `opencl` is this machine's device, `opencl -device=any` the least that all have."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _RISCV64: Final = Target(
 )
 
 PLAIN: Final = {t.isa.machine: t for t in (_AARCH64, _RISCV64)}
-"""By the first word of the triple. Caches are those of small boards: code for them is also right for larger ones."""
+"""Targets by the first word of the triple, with the caches of small boards: code for them is also right for larger ones."""
 
 BASELINE: Final = {"aarch64": frozenset({"+neon"}), "riscv64": frozenset({"+a", "+c", "+d", "+f", "+m"})}
 """LLVM's features that every processor of an architecture has that runs Linux, so that `can_run` need not test them."""

@@ -82,7 +82,7 @@ _VARIANTS: Final[dict[str, tuple[str, Callable[[str], Target]]]] = {
     "cuda": ("-arch", cuda),
     "opencl": ("-device", opencl),
 }
-"""The option of a target by which it is one of several, and what makes that."""
+"""The option of a target by which it is one of several, and the function that makes that one."""
 
 
 def parse_target(text: str) -> Target:

@@ -8,7 +8,7 @@ from weft.targets.records import Caches, Core, Isa
 from weft.targets.target import PORTABLE, ROUNDING, Target
 
 _CACHES: Final = Caches(l1=16 << 10, l2=128 << 10, l3=128 << 10)
-"""Those of no machine in particular; tiles that fit them fit larger ones."""
+"""The assumed caches of an unknown machine; tiles that fit them fit larger ones."""
 
 C: Final = Target(
     name="c",

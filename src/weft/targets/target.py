@@ -15,10 +15,10 @@ PORTABLE: Final = frozenset({"abs", "copysign", "is_nan", "is_inf", "sqrt", "unl
 ROUNDING: Final = frozenset({"floor", "ceil", "trunc", "round_even"})
 
 EXPONENTIALS: Final = frozenset({"exp", "exp2", "exp2_flushed"})
-"""Of targets with an instruction for powers of two: off by two units in the last place of float32 at most."""
+"""Functions of targets with an instruction for powers of two: off by two units in the last place of float32 at most."""
 
 REASSOCIATED: Final = frozenset({"rounded"})
-"""Of targets whose compilers may take sums of floats for associative: such a compiler sees `rounded` as a function of its own."""
+"""Functions of targets whose compilers may reassociate sums of floats: such a compiler sees `rounded` as an opaque function."""
 
 Kind: TypeAlias = Literal["cpu", "grid", "unit"]
 """The kinds of targets, by which schedules and passes are chosen: cores with vectors, a grid of threads, or cores with units."""

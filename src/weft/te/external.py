@@ -14,8 +14,8 @@ Statements that do the same to each slice are given *along*, the dimensions of t
 
     (order,) = extern([(n, m)], [A], sort_row, [i64], "order", along=(0,))        with sort_row(ins, outs, i) of row i
 
-becomes a block with a spatial axis for each of these dimensions, which writes its own slice alone, and reads what its statements
-read: threads may share the slices, and inputs may be computed slice by slice.
+becomes a block with a spatial axis for each of these dimensions, which writes its own slice alone, and reads the elements that
+its statements read: threads may share the slices, and inputs may be computed slice by slice.
 
     for i in range(0, n):
         with block("order", vi=spatial(n, i)):
@@ -130,7 +130,7 @@ def whole(buffer: Buffer) -> Expr:
 
 
 def extern_block(op: Extern, buffers: Buffers) -> Stmt:
-    """Returns the block of the statements of *op*: its regions are all of its inputs, or what a slice's statements read of them.
+    """Returns the block of the statements of *op*: it reads all of its inputs, or the elements that a slice's statements read.
 
     Statements of no slices are opaque; those of slices are independent of one another.
     """

@@ -17,7 +17,7 @@ stay free. An equation that is not linear becomes a condition.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -80,6 +80,7 @@ class _Term:
     var: Var
     scale: Expr
     extent: Expr
+    _: KW_ONLY
     reversed: bool
 
     def count(self, value: Expr) -> Expr:
@@ -219,10 +220,10 @@ class _System:
         for v, scale in found[0].items():
             extent = self.unknown[v]
             if prove(scale >= ONE, self.bounds):
-                terms.append(_Term(v, scale, extent, False))
+                terms.append(_Term(v, scale, extent, reversed=False))
             elif prove(scale < ZERO, self.bounds):
                 left = left - scale * (extent - ONE)
-                terms.append(_Term(v, simplify(ZERO - scale), extent, True))
+                terms.append(_Term(v, simplify(ZERO - scale), extent, reversed=True))
             else:
                 return None
         return method(simplify(left, self.bounds), terms)

@@ -1,4 +1,4 @@
-"""The contributions of a scatter to the adjoints of what it reads: of sums, and of updates that replace elements.
+"""The contributions of a scatter to the adjoints of its operands, where updates are summed and where they replace elements.
 
 y = x; y[t[p]] += u[p]      d_x[i] += d_y[i]                                d_u[p] += d_y[t[p]]
 y = x; y[t[p]] = u[p]       d_x[i] += d_y[i], if nothing is put there       d_u[p] += d_y[t[p]], if p is the last put there

@@ -101,7 +101,7 @@ class Scatter(Operation):
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """The tensor that is updated, and those that the updates are made of."""
+        """The tensor that is updated, and the operands of the updates."""
         return tuple(dict.fromkeys([self.base, *[r.tensor for r in self.reads]]))
 
     @property

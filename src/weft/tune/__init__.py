@@ -15,7 +15,7 @@ TUNE: Final = "weft.tune.tune_model:tune"
 
 
 class _CallableModule(ModuleType):
-    """A module that can be called: `weft.tune` names both the layer and what users do with it."""
+    """A module that can be called: `weft.tune` names both the layer and its main function."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Tunes a model: see `weft.tune.tune_model.tune`."""

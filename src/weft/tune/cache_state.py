@@ -38,8 +38,8 @@ WARM: Final = CacheState()
 def evicted_bytes(working_set: int, caches: Caches) -> int:
     """Returns how many bytes to read so that weights lie where a model that touches *working_set* bytes in a run leaves them.
 
-    They stay in the second-level cache where it holds the model. Twice its bytes push all else out of it, into the next level
-    where that holds the model; out of that, too, otherwise.
+    They stay in the second-level cache where it holds the model. Twice its bytes push all else out of it, into the third level
+    where that holds the model, else out of the third level, too.
     """
     if working_set <= caches.l2:
         return 0

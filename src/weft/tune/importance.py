@@ -1,8 +1,8 @@
 """How much of the differences between candidates each knob explains, from the candidates of a search alone.
 
 The share is that of a one-way analysis of variance: candidates are grouped by the alternative that they have, and the variance of
-the groups' means is compared with that of all. With few candidates the means differ by chance; epsilon squared takes off what
-chance is expected to explain (Kelley, "An unbiased correlation ratio measure", 1935).
+the groups' means is compared with that of all. With few candidates the means differ by chance; epsilon squared takes off the
+variance that chance is expected to explain (Kelley, "An unbiased correlation ratio measure", 1935).
 """
 
 from __future__ import annotations

@@ -33,9 +33,9 @@ MOST_REFUSED: Final = 16
 
 @dataclass(frozen=True)
 class Trial:
-    """One measured candidate: the open plan that was proposed, what became of it, and the time since the tuner of its task began.
+    """One measured candidate: the open plan that was proposed, its outcome, and the time since the tuner of its task began.
 
-    `score` is the throughput relative to the incumbent's, 0 for what failed.
+    `score` is the throughput relative to the incumbent's, 0 for a failed one.
     """
 
     point: Ints
@@ -51,7 +51,7 @@ class TaskTuner:
     `begun` are the candidates that were handed out, `refused` those that were fast until all checks were made. *fixed* are
     decisions that all plans are to have. *known* are measurements of before: points that are not measured again. *history* are
     samples of other tasks, which models learn from as well. *hints* are plans to begin with, such as those that were fast for
-    like kernels. At most *in_flight* candidates are on their way at once; with one, what is proposed depends on times alone.
+    like kernels. At most *in_flight* candidates are on their way at once; with one, proposals depend on times alone.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class TaskTuner:
     def verdict(self) -> Verdict:
         """Whether the search is to stop, and why."""
         if len(self.history) >= self.space.count:
-            return Verdict(True, "all plans were measured")
+            return Verdict("all plans were measured", stops=True)
         return self.stopping.verdict()
 
     @property
@@ -131,7 +131,7 @@ class TaskTuner:
         return None
 
     def _stream(self, go_on: Callable[[], bool], proposed: dict[str, Ints]) -> Iterator[str]:
-        """Yields plans, a batch after another: each batch is chosen by what was measured until then."""
+        """Yields plans, a batch after another: each batch is chosen by the measurements until then."""
         while go_on():
             points = self._next_points()
             if not len(points):
@@ -147,7 +147,7 @@ class TaskTuner:
             self._learn()
 
     def _next_points(self) -> Ints:
-        """Returns the points of the hints, then what the explorer proposes."""
+        """Returns the points of the hints, then those that the explorer proposes."""
         if self._hints:
             hints = self.history.unseen(np.stack(self._hints))
             self._hints = []
@@ -184,7 +184,7 @@ class TaskTuner:
         return Samples.of_times(Features.joined(self._features), seconds)
 
     def _resume(self, known: Sequence[Measurement]) -> None:
-        """Takes what was measured before as measured, where the incumbent was measured beside it."""
+        """Takes over earlier measurements, where the incumbent was measured beside them."""
         beside = [m.seconds for m in known if m.plan == str(self.task.plan) and m.seconds is not None]
         last = {m.plan: m for m in known}  # a winner may have been refused after it was found fast
         for m in last.values() if beside else ():

@@ -61,7 +61,7 @@ class Task:
 
     @property
     def room(self) -> float:
-        """The part of the incumbent's time that a faster schedule can save at most: what it takes beyond its limit."""
+        """The part of the incumbent's time that a faster schedule can save at most: the part beyond its limit."""
         return 1.0 - (self.part_of_limit or 0.0)
 
     @property

@@ -10,8 +10,8 @@
 
     found = tune_template(program, matmul, trials=200)
 
-After the templates of Chen et al., "Learning to optimize tensor programs" (2018), section 2. What a template asks is answered by
-the same planners as the questions of the rules, so that spaces, explorers and measurement are those of `weft tune`.
+After the templates of Chen et al., "Learning to optimize tensor programs" (2018), section 2. The questions of a template are
+answered by the same planners as the questions of the rules, so that spaces, explorers and measurement are those of `weft tune`.
 """
 
 from __future__ import annotations

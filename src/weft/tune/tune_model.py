@@ -145,7 +145,7 @@ def _keep_together(
 ) -> Interval | None:
     """Stores those of *winners* with which the model is faster beyond noise; returns by how much, None if it never is.
 
-    A kernel that is faster by itself may slow its neighbours down, by what it leaves in the caches. So where the model is not
+    A kernel that is faster by itself may slow its neighbours down, by the data it leaves in the caches. So where the model is not
     faster with all of them, the half that saves the most time is tried, and half of that. The others are taken from *winners*.
     """
     winners.sort(key=lambda w: w.task.seconds * (w.ratio.middle - 1))

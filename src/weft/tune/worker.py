@@ -20,7 +20,7 @@ from weft.tune.measure.run_candidate import run
 from weft.tune.measure.worker_settings import WorkerSettings
 
 WARM: Final = run
-"""Imports what jobs need before the first comes."""
+"""Imports the modules of jobs before the first comes."""
 
 
 def main(parent: int, settings: WorkerSettings) -> None:

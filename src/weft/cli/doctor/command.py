@@ -44,7 +44,7 @@ def doctor(as_json: Json = False, quiet: Quiet = False, calibrate: Calibrate = F
     if as_json:
         print_json({part: {f.name: _facts(f) for f in findings} for part, findings in found.items()})
     else:
-        _show(found, quiet)
+        _show(found, quiet=quiet)
     if problems:
         raise typer.Exit(1)
 
@@ -68,7 +68,7 @@ def _facts(f: Finding) -> dict[str, str]:
     return {"state": str(f.state), "told": f.told, **({"todo": f.todo} if f.todo else {})}
 
 
-def _show(found: dict[str, list[Finding]], quiet: bool) -> None:
+def _show(found: dict[str, list[Finding]], *, quiet: bool) -> None:
     for part, findings in found.items():
         shown = [f for f in findings if not quiet or f.state is not State.OK]
         if shown:

@@ -1,4 +1,4 @@
-"""The findings of `weft doctor`: one line about one thing, how well it is, and what to do where it isn't."""
+"""The findings of `weft doctor`: a line each, with a state, and the remedy where it is bad."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """A diagnostic: what was checked, the state it is in, and the remedy where that is bad."""
+    """A diagnostic: the thing checked, its state, and the remedy where that is bad."""
 
     name: str
     state: State

@@ -106,7 +106,7 @@ def merge(
         for path in others:
             with Store(path, read_only=True) as other:
                 added += store.merge(other)
-    _tell({"db": str(db), "added": added}, f"{added} entries were new to {db}", as_json, quiet)
+    _tell({"db": str(db), "added": added}, f"{added} entries were new to {db}", as_json=as_json, quiet=quiet)
 
 
 @records_app.command("export", cls=Command)
@@ -133,7 +133,7 @@ def export(
         with Store(db, read_only=True) as store:
             written = export_packs(store, output)
         told = "\n".join([f"wrote {path}: {count} records" for path, count in written.items()])
-        _tell({"packs": {str(path): count for path, count in written.items()}}, told, as_json, quiet)
+        _tell({"packs": {str(path): count for path, count in written.items()}}, told, as_json=as_json, quiet=quiet)
         return
     check_output(output)
     if output.exists() and db.exists() and output.samefile(db):
@@ -141,7 +141,7 @@ def export(
     with Store(db, read_only=True) as store:
         write_output(output, lambda file: file.writelines(line.encode() for line in lines_of(store)))
         count = sum(store.counts().values())
-    _tell({"file": str(output), "entries": count}, f"wrote {output}: {count} entries", as_json, quiet)
+    _tell({"file": str(output), "entries": count}, f"wrote {output}: {count} entries", as_json=as_json, quiet=quiet)
 
 
 @records_app.command("import", cls=Command)
@@ -164,7 +164,7 @@ def import_lines(
         raise RecordsError(f"{file} can't be read: {told}", hint="give another path") from None
     with Store(db) as store:
         added = add_lines(store, lines, str(file))
-    _tell({"db": str(db), "added": added}, f"{added} entries were new to {db}", as_json, quiet)
+    _tell({"db": str(db), "added": added}, f"{added} entries were new to {db}", as_json=as_json, quiet=quiet)
 
 
 @records_app.command("prune", cls=Command)
@@ -197,7 +197,7 @@ def prune(
     with Store(db) as store:
         lost = store.prune(keep, before, weft.__version__ if other_versions else None)
     told = f"removed {lost['record']} records and {lost['measurement']} measurements from {db}"
-    _tell({"db": str(db), "removed": lost}, told, as_json, quiet)
+    _tell({"db": str(db), "removed": lost}, told, as_json=as_json, quiet=quiet)
 
 
 @records_app.command("salvage", cls=Command)
@@ -218,11 +218,11 @@ def salvage_command(
     told = f"wrote {into}: {count['record']} records and {count['measurement']} measurements"
     left = "" if found.complete and not found.unfit else "; there were some that could not be read"
     figures = {"file": str(into), "copied": count, "unfit": found.unfit, "complete": found.complete}
-    _tell(figures, told + left, as_json, quiet)
+    _tell(figures, told + left, as_json=as_json, quiet=quiet)
 
 
-def _tell(figures: dict[str, object], text: str, as_json: bool, quiet: bool) -> None:
-    """Prints what was done, as asked."""
+def _tell(figures: dict[str, object], text: str, *, as_json: bool, quiet: bool) -> None:
+    """Prints the outcome as JSON or as text, as asked."""
     if as_json:
         print_json(figures)
     elif not quiet:

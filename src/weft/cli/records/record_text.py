@@ -17,7 +17,7 @@ KEY: Final = 10
 
 
 def label_of(record: Record, store: Store) -> str:
-    """Returns what a record is for, in words; its digest where the database does not know more."""
+    """Returns the workload of a record, in words; its digest where the database does not know more."""
     workload = store.workload(record.workload)
     return record.workload if workload is None or not workload.label else workload.label
 

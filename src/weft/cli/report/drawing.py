@@ -23,7 +23,7 @@ MARGIN: Final = 26
 
 @dataclass(frozen=True)
 class Box:
-    """A box: its title, a note below it, what kind of work it is (a colour), the calls that compute it, and its facts by name.
+    """A box: its title, a note below it, its kind of work (a colour), the calls that compute it, and its facts by name.
 
     Inputs and outputs of the model have the kinds "input" and "output" and are drawn as pills. *spare* is the room beside
     the note, in characters.

@@ -17,7 +17,7 @@ KINDS: Final = {
     OpClass.COMPLEX_OUT_FUSABLE: "contraction",
     OpClass.OPAQUE: "other",
 }
-"""What people call the fusion classes."""
+"""The names of the fusion classes for people."""
 
 TIMES: Final = "\N{MULTIPLICATION SIGN}"
 

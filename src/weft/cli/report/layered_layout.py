@@ -186,11 +186,11 @@ def _placed(net: _Net, layers: Sequence[Sequence[int]]) -> list[float]:
     for r in range(PLACE_ROUNDS):
         down = r % 2 == 0
         for layer in layers if down else reversed(layers):
-            _keep_apart(net, layer, x, {n: _wanted(net, n, x, down) for n in layer})
+            _keep_apart(net, layer, x, {n: _wanted(net, n, x, down=down) for n in layer})
     return x
 
 
-def _wanted(net: _Net, n: int, x: Sequence[float], down: bool) -> tuple[float, float]:
+def _wanted(net: _Net, n: int, x: Sequence[float], *, down: bool) -> tuple[float, float]:
     """Returns the preferred coordinate of *n*, and its weight."""
     near, weight = net.near(n, down)
     return (sum(x[m] for m in near) / len(near) if near else x[n]), weight

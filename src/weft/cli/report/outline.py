@@ -28,7 +28,7 @@ Item = dict[str, Any]
 def outline(text: str) -> dict[str, Any]:
     """Returns the outline of a program's entry function: its buffers, and its loops as a tree.
 
-    An item of the tree has `loops`, the kind, the variable and the extent of each around the next; what they run: a `block` with
+    An item of the tree has `loops`, the kind, the variable and the extent of each around the next; their bodies: a `block` with
     the buffers that it reads and writes and the axes that it reduces, or other `code`; and `inside`, the items in it.
     """
     body = parse_program(text).entry.body

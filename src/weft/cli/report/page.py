@@ -10,7 +10,7 @@ from typing import Any, Final
 from weft.cli.report.page_frame import filled, framed
 
 SCRIPTS: Final = ("elements.js", "text.js", "graph.js", "kernels.js", "memory.js", "loops.js", "main.js")
-"""In the order in which they build on one another; together they are one script."""
+"""The scripts of the page in the order in which they build on one another; together they are one script."""
 
 _ASSETS: Final = importlib.resources.files("weft.cli.report") / "page"
 

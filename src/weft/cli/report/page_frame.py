@@ -23,8 +23,8 @@ def framed(
 ) -> str:
     """Returns a page of a *kind*, such as "report", about *title*.
 
-    *sections* are the texts of the links in its head by the sections' ids, *tools* are the elements beside them; *style* is what
-    its styles have beyond those of all pages. Scripts in *body* run only if it *has_scripts*.
+    *sections* are the texts of the links in its head by the sections' ids, *tools* are the elements beside them; *style* are the
+    styles that it has beyond those of all pages. Scripts in *body* run only if it *has_scripts*.
     """
     links = "".join([f'<a href="#{key}">{html.escape(text)}</a>' for key, text in sections.items()])
     parts = {
@@ -40,5 +40,5 @@ def framed(
 
 
 def filled(template: str, parts: Mapping[str, str]) -> str:
-    """Returns *template* with each `<!--name-->` replaced by the part of that name; what parts have in them is left alone."""
+    """Returns *template* with each `<!--name-->` replaced by the part of that name; the text of parts is left alone."""
     return re.sub(r"<!--(\w+)-->", lambda place: parts[place[1]], template)

@@ -1,1 +1,1 @@
-"""`weft tune`: the command, and what it shows while it searches."""
+"""`weft tune`: the command, its live table, and its report."""

@@ -1,4 +1,4 @@
-"""What becomes of the candidates of a search, by kind and in words."""
+"""The outcomes of the candidates of a search, by kind and in words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FATES: Final = {
 
 
 def fate_of(trial: Trial) -> str:
-    """Returns the kind of what became of a candidate, one of `FATES`."""
+    """Returns the kind of a candidate's outcome, one of `FATES`."""
     result = trial.outcome.result
     if isinstance(result, Failed):
         return result.kind
@@ -34,7 +34,7 @@ def fate_of(trial: Trial) -> str:
 
 
 def count_fates(trials: Iterable[Trial]) -> dict[str, int]:
-    """Returns how many candidates became what, in the order of `FATES`; those that happened to none are left out."""
+    """Returns the number of candidates by outcome, in the order of `FATES`, without outcomes of none."""
     counts = dict.fromkeys(FATES, 0)
     for t in trials:
         counts[fate_of(t)] += 1

@@ -92,7 +92,7 @@ def tune(
     else:
         _show(found, records)
     if report is not None:
-        _write_page(report, model, found, quiet or as_json)
+        _write_page(report, model, found, quiet=quiet or as_json)
 
 
 def _check_page(page: Path, model: Path, records: Path) -> None:
@@ -102,7 +102,7 @@ def _check_page(page: Path, model: Path, records: Path) -> None:
         raise InputError(f"{page} is the database of records", hint="give the page another name")
 
 
-def _write_page(path: Path, model: Path, found: TuneReport, quiet: bool) -> None:
+def _write_page(path: Path, model: Path, found: TuneReport, *, quiet: bool) -> None:
     page = tuning_page(model.stem, found, machine()).encode()
     write_output(path, lambda file: file.write(page))
     if not quiet:
@@ -110,7 +110,7 @@ def _write_page(path: Path, model: Path, found: TuneReport, quiet: bool) -> None
 
 
 def facts_of(report: TuneReport) -> dict[str, object]:
-    """Returns what a session found, for JSON; times in seconds."""
+    """Returns the results of a session, for JSON; times in seconds."""
     ratio = report.ratio
     return {
         "seconds": report.seconds,
@@ -138,7 +138,7 @@ COLUMNS = ("kernel", "time", "of its limit", "tried", "time now")
 
 
 def _show(report: TuneReport, records: Path) -> None:
-    """Prints a row a kernel, and what became of the whole model."""
+    """Prints a row a kernel, and the result for the whole model."""
     rows = []
     for task in report.tasks:
         winner = report.winner_of(task)

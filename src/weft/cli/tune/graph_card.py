@@ -1,4 +1,4 @@
-"""What a page about tuning tells of the graph: its layouts and algorithms, what was tried for each, and what was kept."""
+"""The part of a page about tuning on the graph: its layouts and algorithms, the plans tried for each, and the kept one."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _words(decision: Decision | None) -> str:
 
 
 def _changes(found: GraphReport) -> list[Markup]:
-    """Returns what the plan that was kept decides otherwise than the one before."""
+    """Returns the differences between the kept plan and the one before."""
     if found.kept is None:
         return []
     items = [

@@ -1,4 +1,4 @@
-"""What a session found about the graph, its layouts and algorithms, in words and as facts for JSON."""
+"""The results of a session for the graph, its layouts and algorithms, in words and as facts for JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.tune.graph import Answer, GraphReport
 
 
 def graph_sentence(found: GraphReport) -> str:
-    """Returns in a few sentences what was tried for the graph, what was kept, and how good the choices before were."""
+    """Returns a few sentences on the plans tried for the graph, the kept one, and the quality of the earlier choices."""
     tried = sum(len(a.seconds) for a in found.answers)
     searched = (
         f"Layouts and algorithms: tried {human_count(len(found.trials), 'plan')} in {human_time(found.seconds)}, which measured "
@@ -19,7 +19,7 @@ def graph_sentence(found: GraphReport) -> str:
 
 
 def kept_sentence(found: GraphReport) -> str:
-    """Returns what was kept, or why nothing was."""
+    """Returns the sentence about the kept plan, or the reason that none was."""
     if found.kept is None or found.ratio is None:
         return (
             "Kept those before, since no plan made the model faster beyond noise: algorithm by algorithm, they take at most "
@@ -32,7 +32,7 @@ def kept_sentence(found: GraphReport) -> str:
 
 
 def graph_facts(found: GraphReport) -> dict[str, object]:
-    """Returns what was found about the graph, for JSON; times in seconds."""
+    """Returns the results for the graph, for JSON; times in seconds."""
     kept, ratio = found.kept, found.ratio
     changes = [] if kept is None else plan_differences(found.before, kept)
     return {

@@ -1,4 +1,4 @@
-"""What a page about tuning tells of one kernel: the course of its search, its new plan, and the knobs that mattered."""
+"""The part of a page about tuning on one kernel: the course of its search, its new plan, and the knobs that mattered."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_KNOBS: Final = 8
 """The knobs that are shown, of all that explain anything."""
 
 LEAST_SHARE: Final = 0.01
-"""What a knob explains at least if it is shown."""
+"""The least share of the variance that a shown knob explains."""
 
 
 def kernel_card(report: TuneReport, task: Task, number: int, *, is_open: bool) -> Markup:
@@ -51,7 +51,7 @@ KEYS: Final = {
     "failed": "a candidate that failed",
     "incumbent": "the incumbent, the rules' schedule",
 }
-"""What the marks of the picture stand for."""
+"""The legend of the picture's marks."""
 
 
 def share_text(report: TuneReport, task: Task) -> str:
@@ -66,7 +66,7 @@ def ratio_text(ratio: Interval) -> str:
 
 
 def _outcome(report: TuneReport, task: Task) -> str:
-    """Returns in a line what a kernel takes, and what came of tuning it."""
+    """Returns a line with the time of a kernel, and the result of tuning it."""
     trials, winner = report.trials_of(task), report.winner_of(task)
     calls = "one call" if task.calls == 1 else f"{task.calls} calls"
     about = f"{share_text(report, task)} of a run in {calls}; {len(trials)} candidates; "
@@ -88,7 +88,7 @@ def _best(trials: list[Trial]) -> Trial | None:
 
 
 def _plan(report: TuneReport, task: Task) -> list[Markup]:
-    """Returns what the winner, or else the best that was tried, decides otherwise than the rules."""
+    """Returns the decisions of the winner, or else of the best candidate, that differ from the rules'."""
     winner, best = report.winner_of(task), _best(report.trials_of(task))
     if winner is not None:
         heading, plan = "What the winner does otherwise than the rules", winner.record.plan
@@ -111,7 +111,7 @@ def _plan(report: TuneReport, task: Task) -> list[Markup]:
 
 
 def _standing(task: Task) -> list[Markup]:
-    """Returns what bounds the kernel, where that was measured."""
+    """Returns the bound of the kernel, where it was measured."""
     if task.standing is None:
         return []
     s = task.standing

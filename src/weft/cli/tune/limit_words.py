@@ -12,12 +12,12 @@ LITTLE_LEFT: Final = 0.9
 
 
 def part_now(report: TuneReport, task: Task) -> float | None:
-    """Returns the part of its limit at which a kernel runs with what was found; None where that was not measured."""
+    """Returns the part of its limit at which a kernel runs with its winner; None where that was not measured."""
     return None if task.part_of_limit is None else min(1.0, task.part_of_limit / _time_left(report, task))
 
 
 def part_of_limit(report: TuneReport) -> tuple[float, float] | None:
-    """Returns the part of the limit at which all kernels together run, before and with what was found; None if not measured."""
+    """Returns the part of the limit at which all kernels together run, before and with the winners; None if not measured."""
     placed = [(t, part) for t in report.tasks if (part := t.part_of_limit) is not None and t.seconds > 0]
     if not placed:
         return None

@@ -36,7 +36,7 @@ def card(*content: str) -> Markup:
 
 
 def tile(name: str, value: str, note: str) -> Markup:
-    """Returns a figure with its name and what it is about."""
+    """Returns a figure with its name and a note."""
     return element("div", element("span", name), element("strong", value), element("small", note), class_="card tile")
 
 

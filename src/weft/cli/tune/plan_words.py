@@ -1,4 +1,4 @@
-"""What two plans decide differently, in words."""
+"""The differences between two plans, in words."""
 
 from __future__ import annotations
 

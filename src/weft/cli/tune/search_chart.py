@@ -19,7 +19,7 @@ HEADROOM: Final = 1.06
 """The end of the axis of speedups, relative to the largest."""
 
 LEAST_TOP: Final = 1.15
-"""The end of that axis at least, so that the incumbent's line is not the upper edge."""
+"""The least end of the vertical axis, so that the incumbent's line is not the upper edge."""
 
 TICKS: Final = 5
 """Numbers on an axis, about."""
@@ -44,7 +44,7 @@ def search_chart(trials: Sequence[Trial]) -> Markup:
 
 
 def course_text(trials: Sequence[Trial]) -> str:
-    """Returns in a sentence what the picture shows."""
+    """Returns the content of the picture in a sentence."""
     scores = [t.score for t in trials]
     failed = sum(s == 0 for s in scores)
     tried = f"{human_count(len(scores), 'candidate')} tried" + (f", {failed} of them failed" if failed else "")

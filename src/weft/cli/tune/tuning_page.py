@@ -1,4 +1,4 @@
-"""The page of `weft tune --report`: what a session found, and how, in one file that fetches nothing and runs nothing."""
+"""The page of `weft tune --report`: the results and course of a session, in one file that fetches nothing and runs nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STAGES: Final = {
     "check": "comparing results with those of the unscheduled loops",
     "time": "timing, in turns with the incumbent",
 }
-"""What the processes that build and run candidates do, in words."""
+"""The states of the processes that build and run candidates, in words."""
 
 OPEN: Final = 6
 """Kernels whose cards are open from the first."""

@@ -35,7 +35,7 @@ def join(modules: Sequence[Module]) -> SourceCode:
 
 
 def file_head(facts: Sequence[Facts]) -> str:
-    """Returns the head of a file of such programs."""
+    """Returns the head of a file of C programs."""
     includes = [f"#include <{name}>\n" for name in sorted({n for f in facts for n in f.includes})]
     vectors = [_vector_types(n) for n in sorted({n for f in facts for n in f.vectors})]
     return "".join(includes) + "\n".join([HEAD, *vectors, helpers({n for f in facts for n in f.helpers})])

@@ -1,4 +1,4 @@
-"""What the languages of C's family share: flat loop programs as functions in C, OpenCL C, and others that look like it.
+"""Emission of flat loop programs as functions of a language of C's family: C, OpenCL C, CUDA C++, Metal, WGSL.
 
 `writer` holds the state of one function, `scalars` and `expressions` write expressions, `accesses` loads and stores, `statements`
 the statements that are the same in all, `thread_statements` those that deal with threads; `kernel_facts` writes the kernels of

@@ -33,7 +33,7 @@ CXX_KEYWORDS: Final = """
 alignas alignof and catch class constexpr decltype delete explicit export friend mutable namespace new not noexcept nullptr
 operator or private protected public template this throw try typeid typename using virtual xor
 """
-"""Those of C++ beside C's."""
+"""Keywords of C++ beside C's."""
 
 
 def c_constant(kind: str, name: str, value: str) -> str:
@@ -47,8 +47,8 @@ class Dialect:
 
     `statements` are the writers of statements, by type. `address_space` gives the words before the type of a pointer to memory
     of a scope, with a space after them. `square_roots` are the names of that function by the bits of its argument, and `header`
-    is what has to be included for it. `watched_argument` is the first argument of the helper that watches a range; without one,
-    values are clamped to the range, and nobody is told. `expressions` are the writers of expressions, by type, where they are
+    the header that declares it. `watched_argument` is the first argument of the helper that watches a range; without one,
+    values are clamped to the range without a report. `expressions` are the writers of expressions, by type, where they are
     not those of C; `constant` declares a name for a value, `literal` writes a number, and `keywords` can't be names.
     `vectors` are the words for vectors, and `memory_vectors` for those that are only loaded and stored, where there are such.
     """
@@ -68,5 +68,5 @@ class Dialect:
 
     @cached_property
     def reserved(self) -> frozenset[str]:
-        """What can't be the name of a variable: keywords, and what a variable of that name would hide from the program."""
+        """The names that variables can't have: keywords, and names of the language that the program uses."""
         return self.keywords | {*C_TYPES.split(), *self.square_roots.values()}

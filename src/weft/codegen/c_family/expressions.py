@@ -121,7 +121,7 @@ def _if_on(f: Writer, lane: int, text: str, other: str) -> str:
 
 
 def _whole(f: Writer, e: Expr, operands: list[Expr]) -> Value | None:
-    """Returns an operator of whole vectors as one; None for those that C has only for scalars."""
+    """Returns an operator on whole vectors; None for operators that C has only for scalars."""
     dtype = operands[0].dtype
     if isinstance(e, ir.Cast):
         to_int = e.dtype.is_int and dtype.is_float
@@ -139,7 +139,7 @@ def _whole(f: Writer, e: Expr, operands: list[Expr]) -> Value | None:
 
 
 def _arithmetic(f: Writer, e: Binary, dtype: DType, given: list[str]) -> Value | None:
-    """Returns what C has an operator for of two whole vectors; integers wrap around."""
+    """Returns an operation on two whole vectors that C has an operator for, else None; integers wrap around."""
     symbol = scalars.SYMBOLS[type(e)]
     if dtype.is_float:
         return Vector(f"({given[0]} {symbol} {given[1]})")

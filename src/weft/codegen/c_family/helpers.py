@@ -75,7 +75,7 @@ static inline uint64_t weft_to_u64(T x) {
   return x < half ? (uint64_t)weft_to_i64(x) : (uint64_t)weft_to_i64(x - half) ^ ((uint64_t)1 << 63);
 }""",
 }
-"""By name. `nan` is where a NaN is looked for; from `WHOLE` on, all numbers are whole; `INFINITE` is infinity's bits."""
+"""Helper functions by name. `nan` tests for NaN; from `WHOLE` on, all numbers are whole; `INFINITE` is infinity's bits."""
 
 _FIXED: Final[dict[str, str]] = {
     "from_bf16": """uses: of_f32

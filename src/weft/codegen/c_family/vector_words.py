@@ -17,8 +17,8 @@ VECTOR_EXTENSIONS: Final = "vector_extensions"
 class VectorWords:
     """A language's words for vectors with up to `lanes` lanes that are values.
 
-    `type_name` is the type of a vector, `made` one of its lanes, `lane` one of these. `load` and `store` are accesses of what
-    lies side by side from a pointer on, of whatever alignment. `converted` changes the type of the lanes, `same_bits` takes them
+    `type_name` is the type of a vector, `made` one of its lanes, `lane` one of these. `load` and `store` access elements that
+    lie side by side from a pointer on, of whatever alignment. `converted` changes the type of the lanes, `same_bits` takes them
     as others; `shuffled` picks lanes of two. `own` is a vector of a thread's own memory, at a multiple of its bytes, which
     compilers keep in a register, where `load` and `store` would take it apart. With a `feature`, targets without it have none
     of this.
@@ -63,7 +63,7 @@ class MemoryVectors:
         return self.lanes(dtype) > 0
 
     def words(self, dtype: DType) -> str:
-        """Returns the type of what is accessed of *dtype* at once: a vector of words, or one."""
+        """Returns the type of an access of a vector of *dtype*: a vector of words, or one word."""
         count = self.lanes(dtype) * dtype.bits // _WORD
         kind = dtype.element if dtype.bits == _WORD else _UNSIGNED
         return memory_type(kind) if count == 1 else self.type_name(kind.with_lanes(count))

@@ -46,6 +46,17 @@ class Around:
     values: dict[Var, Expr]
     parting: bool = False
 
+    @property
+    def extents(self) -> dict[str, int]:
+        """The constant extents of the thread loops, by axis."""
+        return {axis: int(f.extent.value) for axis, f in self.threads.items() if isinstance(f.extent, Const)}
+
+    @property
+    def are_warps(self) -> bool:
+        """Whether the threads are as many along x and y as those of a warp."""
+        extents = self.extents
+        return {axis: extents.get(axis) for axis in SHAPE} == SHAPE
+
     def value(self, e: Expr) -> Expr:
         """Returns *e* without variables that have a value."""
         return substitute(e, self.values) if self.values else e
@@ -96,12 +107,9 @@ def _check(kernel: Function, call: Call, around: Around) -> None:
     _, a, b, *numbers = call.args
     assert isinstance(a, Address)
     assert isinstance(b, Address)
-    shape = {
-        axis: f.extent.value for axis, f in around.threads.items() if axis in SHAPE and isinstance(f.extent, Const)
-    }
     if around.parting:
         raise product_error(kernel, call, "is under a condition that only some threads of a warp may meet")
-    if shape != SHAPE:
+    if not around.are_warps:
         raise product_error(kernel, call, f"is not made by {FRAGMENT.quads} x {FRAGMENT.groups} threads along x and y")
     strides = [int(n.value) for n in numbers if isinstance(n, Const)]
     if len(strides) != len(numbers):

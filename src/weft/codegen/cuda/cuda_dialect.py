@@ -70,4 +70,4 @@ OWN_HELPERS: Final[Mapping[str, str]] = {
     **{f"{k}_f32": f"static inline float weft_{k}_f32(float x) {{ return {v}f(x); }}" for k, v in _FUNCTIONS.items()},
     **{f"{k}_f64": f"static inline double weft_{k}_f64(double x) {{ return {v}(x); }}" for k, v in _FUNCTIONS.items()},
 }
-"""By name, see `c_family.helpers`. `min.NaN` and `max.NaN` return NaN where either argument is one."""
+"""The helpers by name, see `c_family.helpers`. `min.NaN` and `max.NaN` return NaN where either argument is one."""

@@ -26,7 +26,7 @@ WRITERS: Final = (accesses, expressions)
 
 
 def write_source(program: Program, target: Target) -> Source:
-    """Writes all functions of *program* that are kernels, with a comment that tells what they need."""
+    """Writes all functions of *program* that are kernels, with a comment that tells the resources of each."""
     return write_kernels(program, lambda f, needs: _define(Writer(target, f.name, needs, CUDA), f))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.codegen.cuda.check_fragments import SHAPE, Around, placed_statements, product_error
+from weft.codegen.cuda.check_fragments import Around, placed_statements, product_error
 from weft.cost import size_of
 from weft.ir import ONE, ZERO, Bounds, Const, Expr, Ramp, Var, free_vars, index, prove, simplify, substitute
 from weft.loop import (
@@ -127,8 +127,7 @@ class _Place:
     def own(self, b: Buffer, at: Expr, *, x: int) -> Expr:
         """Returns the offset of an element from the first element of its thread."""
         threads, width = self.around.threads, self.width(b)
-        shape = {axis: int(f.extent.value) for axis, f in threads.items() if isinstance(f.extent, Const)}
-        if {axis: shape.get(axis) for axis in SHAPE} != SHAPE:
+        if not self.around.are_warps:
             raise self.error(f"is not accessed by {FRAGMENT.quads} x {FRAGMENT.groups} threads along x and y")
         first = self.around.value(at)
         steps = {"threadIdx.x": x, "threadIdx.y": width, "threadIdx.z": FRAGMENT.rows * width}

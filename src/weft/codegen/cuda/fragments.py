@@ -1,7 +1,7 @@
 """Warp-level matrix products (`mma.sync`): writes their calls, and the helper they use.
 
 The helper gathers the parts of both factors that the instruction takes from its thread. Thread (g, t) is given where the rows of
-its g begin and the columns of its t; what it gathers are the terms of its t, and the columns of its g.
+its g begin and the columns of its t; it gathers the terms of its t, and the columns of its g.
 """
 
 from __future__ import annotations

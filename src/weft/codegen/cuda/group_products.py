@@ -17,7 +17,7 @@ from weft.support.dtypes import DType, bf16, f16, i8, u32
 from weft.targets.instructions import GROUP_COLUMNS, TURNED, sums_of
 
 BEGIN, PRODUCT, COMMIT, WAIT = "cuda.group.begin", "cuda.group.product_", "cuda.group.commit", "cuda.group.wait"
-"""A group's products begin, are made, are committed as one, and are waited for, but for so many of those that were last."""
+"""A group's products begin, are made, are committed as one, and are awaited, but for so many of the last groups."""
 
 REGISTERS: Final = "_registers"
 _SHAPES: Final = {f16: "k16.f32.f16.f16", bf16: "k16.f32.bf16.bf16", i8: "k32.s32.s8.s8", u32: "k8.f32.tf32.tf32"}
@@ -35,13 +35,13 @@ GROUP_CALLEES: Final = frozenset([product_of(t, in_registers=REGISTERS in end) f
 
 
 def _sums(dtype: DType, n: int) -> tuple[str, str]:
-    """Returns the places of a thread's sums of *n* columns in an instruction, and what is bound to them."""
+    """Returns the places of a thread's sums of *n* columns in an instruction, and the operands bound to them."""
     letter = "f" if sums_of(dtype).is_float else "r"
     return ", ".join([f"%{k}" for k in range(n // 2)]), ", ".join([f'"+{letter}"((c)[{k}])' for k in range(n // 2)])
 
 
 def _product_macro(dtype: DType, n: int) -> str:
-    """Returns the macros of a product, to which those of floats are told whether the right factor has rows of columns."""
+    """Returns the macros of a product; those of floats take whether the right factor has rows of columns."""
     places, sums = _sums(dtype, n)
     first, second, *others = [f"%{n // 2 + k}" for k in range(5)]
     left, last = "{" + ", ".join([first, second, *others[:2]]) + "}", others[2]
@@ -72,7 +72,7 @@ GROUP_MACROS: Final = """#define WEFT_MATRIX(p, apart) \\
 PRODUCT_MACROS: Final = {
     f"{t}_{n}{end}": _product_macro(t, n) for t in _SHAPES for n in GROUP_COLUMNS for end in _ENDS[t]
 }
-"""Those of products, by the end of the names of the helpers that use them."""
+"""The macros of products, by the end of the names of the helpers that use them."""
 
 _REGISTER_HELPER: Final = """static inline void weft_group_NAME(SUM *c, const uint16_t *a, const void *b, int64_t apart) {
   WEFT_GROUP_PRODUCT_TYPE_COLUMNS_registers("ACROSS", c, weft_pair(a, 1), weft_pair(a + 2, 1), weft_pair(a + 4, 1),

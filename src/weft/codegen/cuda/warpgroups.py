@@ -10,9 +10,9 @@
                                                               call("cuda.group.wait", 1, ...)
                                                           call("cuda.group.wait", 0, ...)
 
-The instructions run while threads go on: what they read may be written once threads have waited for them, and a barrier later.
-A loop tells how long it retains what an iteration reads (`Retained`). Products whose threads, sums or factors are not those of an
-instruction are refused; so are other accesses of swizzled memory, which lies in another order than it is indexed.
+The instructions are asynchronous: their operands may be overwritten once threads have waited for them, and a barrier later.
+A loop tells how long it retains the operands of an iteration (`Retained`). Products whose threads, sums or factors are not those
+of an instruction are refused; so are other accesses of swizzled memory, which lies in another order than it is indexed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.codegen.cuda.async_copies import SWIZZLED_SCOPE
-from weft.codegen.cuda.check_fragments import SHAPE, Around, placed_statements, product_error
+from weft.codegen.cuda.check_fragments import Around, placed_statements, product_error
 from weft.codegen.cuda.group_products import BEGIN, COMMIT, GROUP_CALLEES, WAIT, product_of
 from weft.ir import ZERO, Bounds, Const, Expr, Var, index, known_divisor, prove, simplify, substitute
 from weft.loop import (
@@ -196,9 +196,9 @@ class _Group:
     def check_threads(self) -> None:
         """Refuses products that are not computed by whole warpgroups."""
         self.require(not self.around.parting, "is under a condition that only some threads of a warp may meet")
-        extents = {a: f.extent.value for a, f in self.around.threads.items() if isinstance(f.extent, Const)}
+        warps = self.around.extents.get("threadIdx.z", 1)
         self.require(
-            {a: extents.get(a) for a in SHAPE} == SHAPE and int(extents.get("threadIdx.z", 1)) % WARPS_OF_GROUP == 0,
+            self.around.are_warps and warps % WARPS_OF_GROUP == 0,
             f"is not made by groups of {WARPS_OF_GROUP} warps of {FRAGMENT.quads} x {FRAGMENT.groups} threads along x and y",
         )
 

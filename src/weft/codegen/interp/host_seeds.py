@@ -1,4 +1,4 @@
-"""What the host operator on seeds does, for interpreted programs: it takes the next of the process's, as compiled ones do."""
+"""The host operator on seeds for interpreted programs: it takes the next seed of the process, as compiled ones do."""
 
 from __future__ import annotations
 

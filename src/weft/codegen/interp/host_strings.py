@@ -143,7 +143,7 @@ def _tokens(s: Strings, element: Any, k: int, programs: Place, words: int, *rest
 
 
 def _pieces(program: list[int], text: str, *, finds: bool) -> list[str]:
-    """Returns what matches, or what stands between matches."""
+    """Returns the matches in *text*, or the pieces between them unless it *finds*."""
     at = begin = 0
     made = []
     while at <= len(text):

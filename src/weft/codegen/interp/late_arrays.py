@@ -24,7 +24,7 @@ class LateArrays:
         return flat, made
 
     def keep(self, number: int, dtype: DType, shape: Sequence[int], _: None) -> tuple[Array, Array]:
-        """Returns kept memory of at least so many elements; what was in it stays. Earlier buffers of it are left behind."""
+        """Returns kept memory of at least so many elements; earlier contents stay. Earlier buffers of it are left behind."""
         before = self._kept.setdefault(number, np.zeros(0, np.uint8))
         bytes_ = int(np.prod(shape)) * dtype.bytes
         if bytes_ > len(before):

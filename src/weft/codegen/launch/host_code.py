@@ -155,7 +155,7 @@ class HostCode:
         return value_code(e, self)
 
     def bytes_of(self, elements: Expr, buffer: Buffer) -> bytes:
-        """Returns the code of the bytes that so many elements of a buffer take."""
+        """Returns the code of the number of bytes of *elements* of a buffer."""
         return self.value(simplify(elements * buffer.dtype.bytes))
 
     def statement(self, s: Stmt) -> bytes:

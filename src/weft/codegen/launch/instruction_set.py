@@ -1,6 +1,6 @@
 """The instructions of host programs as bytes: one byte each, then operands as LEB128 numbers.
 
-`native/launch/launch.h` says what each does. Values are on a stack of i64 and in locals, buffers in slots.
+`native/launch/launch.h` documents each instruction. Values are on a stack of i64 and in locals, buffers in slots.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ MAGIC: Final = b"WFLP"
 VERSION: Final = 3
 
 HEAD: Final = struct.Struct("<4s9I")
-"""What the bytes begin with: `MAGIC`, `VERSION`, their size, the numbers of inputs, outputs, locals, slots and callees, and where
+"""The header of the bytes: `MAGIC`, `VERSION`, their size, the numbers of inputs, outputs, locals, slots and callees, and where
 the code of `plan` and of `main` begins."""
 
 

@@ -39,7 +39,7 @@ class LaunchCode:
 
 
 def write_launch(program: Program, inputs: int, outputs: int) -> LaunchCode:
-    """Writes a host program of so many inputs and outputs.
+    """Writes a host program of *inputs* inputs and *outputs* outputs.
 
     Raises `VerifyError` for one that breaks the rules of host programs, `LoweringError` for one without `plan` or `main`.
     """

@@ -2,8 +2,8 @@
 
     max(n, 1) * 4     ->     GET n; CONST 1; MAX; CONST 4; MUL
 
-What occurs twice in a value is first put into a local. `And`, `Or` and `Select` compute one side only: what loads, and
-is computed on such a side alone, is left there.
+Common subexpressions of a value are first put into locals. `And`, `Or` and `Select` compute one side only: loads that
+occur on such a side alone are left there.
 """
 
 from __future__ import annotations

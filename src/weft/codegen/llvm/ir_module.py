@@ -60,7 +60,7 @@ def write_module(program: Program, target: Target) -> Source:
     for fn in program.functions:
         spec = entry_of(fn)
         exported = spec is None and (fn is program.entry or find_note(fn.notes, Export) is not None)
-        parts.append(_define(emitter(fn.name), fn, exported))
+        parts.append(_define(emitter(fn.name), fn, exported=exported))
         if is_task(fn):
             parts.append(task_wrapper(emitter(fn.name), fn))
         if spec is not None:
@@ -78,7 +78,7 @@ def _is_straight(program: Program) -> bool:
     return not any(isinstance(x, For | While) for f in program.functions for x in statements(f.body))
 
 
-def _define(f: Emitter, function: Function, exported: bool) -> str:
+def _define(f: Emitter, function: Function, *, exported: bool) -> str:
     may_alias = find_note(function.notes, MayAlias) is not None
     shared = f.new_root()
     params = ["ptr noundef %ctx"]

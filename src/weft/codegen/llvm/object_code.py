@@ -18,7 +18,7 @@ THOROUGH: Final = 2
 """The effort of LLVM's code generator for kernels."""
 
 QUICK: Final = 0
-"""That for code of which a call runs each instruction once at most: it takes a third of the time, and such code is as fast."""
+"""The effort for straight code that a call runs once at most: it takes a third of the time, and the code is as fast."""
 
 QUICKLY_SELECTED: Final = ("x86_64",)
 """The machines on which little effort is right: elsewhere it takes another instruction selector, and memory may be scarce."""

@@ -1,6 +1,6 @@
 """The beginning of every source in Metal Shading Language: its library, how floats are computed, and how loops are unrolled.
 
-Apple's compilers take sums for associative, and NaN not to happen, unless they are told otherwise. Those of versions before 3.2
+Apple's compilers reassociate sums, and assume that there is no NaN, unless options forbid it. Those of versions before 3.2
 know no pragma for it: whoever compiles for them sets `-fno-fast-math`, or `MTLCompileOptions.fastMathEnabled` to false.
 """
 

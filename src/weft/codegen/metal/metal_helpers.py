@@ -31,4 +31,4 @@ static inline uint16_t weft_to_bf16(float x) {
 }
 #endif""",
 }
-"""By name, see `c_family.helpers`."""
+"""The helpers by name, see `c_family.helpers`."""

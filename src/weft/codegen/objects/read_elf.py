@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 from weft.codegen.objects.elf import (
@@ -42,6 +42,7 @@ class Symbol:
     name: str
     section: int
     offset: int
+    _: KW_ONLY
     is_local: bool
 
 
@@ -98,7 +99,7 @@ def _text(table: bytes, offset: int) -> str:
 def _symbols(data: bytes, names: bytes) -> list[Symbol]:
     made = []
     for name, info, _, section, value, _ in SYMBOL.iter_unpack(data):
-        made.append(Symbol(_text(names, name), section, value, info >> 4 == LOCAL))
+        made.append(Symbol(_text(names, name), section, value, is_local=info >> 4 == LOCAL))
     return made
 
 

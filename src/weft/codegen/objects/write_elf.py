@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from weft.codegen.objects.elf import (
     ALLOCATED,
@@ -32,6 +32,7 @@ class Symbol:
     part: int
     offset: int = 0
     size: int = 0
+    _: KW_ONLY
     is_function: bool = False
 
 

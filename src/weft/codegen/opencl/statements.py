@@ -17,7 +17,7 @@ _KEYWORDS: Final = """
 kernel global local constant private read_only write_only read_write pipe half complex imaginary uchar ushort uint ulong event_t
 barrier get_group_id get_local_id
 """
-"""Those of OpenCL C beside C's (version 1.2, section 6.9), and the functions that kernels call."""
+"""Keywords of OpenCL C beside C's (version 1.2, section 6.9), and the functions that kernels call."""
 
 _NUMBERS: Final = {"blockIdx": "get_group_id", "threadIdx": "get_local_id"}
 

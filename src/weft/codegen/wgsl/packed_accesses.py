@@ -2,7 +2,7 @@
 
 A buffer of which all accesses are of four elements of 32 bits at a multiple of four is an array of vectors, `array<vec4<f32>>`.
 
-What others see is in words: `X[i]` of an element of 8 bits is
+Memory that other threads see is in words: `X[i]` of an element of 8 bits is
 
     (X[k >> 2u] >> ((k & 3u) * 8u)) & 255u,  k = X_at + i
 
@@ -101,7 +101,7 @@ def _is_quad(s: Load | Store) -> bool:
 
 
 def _quad(f: KernelWriter, s: Load | Store) -> str:
-    """Returns the vector of a buffer that is an array of such."""
+    """Returns the vector of a buffer that is an array of vectors."""
     index = only_index(f, s.buffer, s.indices)
     assert isinstance(index, Ramp)
     at, begin = f"({low_word(f, index.base)} >> 2u)", f.begins.get(s.buffer)

@@ -1,7 +1,7 @@
 """Writes a kernel in WGSL as a module of its own: its bindings, the memory of its blocks, and its code.
 
 Binding 0 has a word for each buffer, the bytes from the begin of its binding to its own, and two words for each number, in the
-order of the parameters, then a zero, which no compiler knows. Blocks are counted along x, and along y what does not fit there,
+order of the parameters, then a zero, which no compiler knows. Blocks are counted along x, and along y where x is full,
 so that a grid may have any shape: the numbers of a block along its own axes follow from its place.
 """
 

@@ -13,14 +13,14 @@ from weft.cost.plans.plan import Candidate, D, Decision
 
 
 class CostSource:
-    """The costs of decisions as they are estimated; subclasses answer by what they know."""
+    """The costs of decisions as they are estimated; subclasses answer by measurements or bounds of their own."""
 
     def cycles(self, subject: str, decision: Decision, estimate: float) -> float:
-        """Returns what *decision* about *subject* costs, which is estimated to take *estimate*."""
+        """Returns the cycles of *decision* about *subject*, which is estimated to take *estimate*."""
         return estimate
 
     def moving(self, subject: str, estimate: float) -> float:
-        """Returns what it costs to bring the value *subject* to another layout."""
+        """Returns the cycles of bringing the value *subject* to another layout."""
         return estimate
 
     def ranked(self, subject: str, candidates: Iterable[Candidate[D]]) -> tuple[Candidate[D], ...]:

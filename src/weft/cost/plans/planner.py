@@ -51,7 +51,7 @@ def cheapest(candidates: Sequence[Candidate[Any]]) -> Candidate[Any]:
 
 
 def by_cost(candidates: Iterable[Candidate[D]]) -> list[Candidate[D]]:
-    """Returns the candidates by their cycles, so that the cheapest is the first; of equals the one that was named first."""
+    """Returns the candidates by their cycles, so that the cheapest is the first; equal ones in the order given."""
     return sorted(candidates, key=lambda c: c.cycles)
 
 
@@ -98,7 +98,7 @@ class Planner(ABC):
         return ()
 
     def takes(self, make: Callable[[], Program]) -> bool:
-        """Tells whether code can be made of what a decision would make of a program, as far as that is looked at."""
+        """Tells whether code can be generated for the program that a decision makes, as far as that is checked."""
         make()
         return True
 

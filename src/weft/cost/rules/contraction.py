@@ -21,7 +21,7 @@ SIDE_BY_SIDE = 4
 """Lines between rows of the left factor that are read as one stream; further apart each row is a stream of its own."""
 
 ROW_CYCLES = 4.0
-"""Cycles that a line of such a stream holds up a tile."""
+"""The cycles that a line of a stream stalls a tile."""
 
 SETS_SHARE = 0.7
 """The part of the first-level cache that rows in the same sets may fill."""
@@ -81,7 +81,7 @@ class TileProblem:
     right factor has *right_bytes* in all, for whatever other axes it has, too, and none where nothing is multiplied; in the left
     one, rows are *left_stride* bytes apart. Where rows are *shared* by both factors, each has a right factor of its own. A step
     for a vector of sums takes as long as *cycles* multiply-adds, and all of them *temporaries* registers; each vector of the
-    right factor is made of what is loaded by *conversions*, and each element of the left one by *row_conversions*. What is loaded
+    right factor takes *conversions* operations after its load, each element of the left one *row_conversions*. The bytes loaded
     for it are so many parts of a vector of sums' bytes (*right_part*).
     """
 
@@ -199,7 +199,7 @@ def _tiles_that_fit(p: TileProblem, width: int, target: Target) -> Iterator[Tile
 
 
 def _may_cut(p: TileProblem, columns: int) -> bool:
-    """Tells whether tiles may have so many columns: of a known number some may be left for the last one."""
+    """Tells whether tiles may have *columns*: a known extent may leave a remainder for the last tile."""
     return p.column % columns == 0 if p.open_column else columns <= p.column
 
 

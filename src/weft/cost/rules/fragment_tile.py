@@ -45,16 +45,16 @@ COPIES: Final = (4, 3, 5)
 """Stages of the software pipeline: parts of the factors in shared memory at a time."""
 
 COPIES_ALONE: Final = (8, *COPIES)
-"""Those where each multiprocessor has one block at most, which nothing else keeps at work: of 1024 x 1024 x 1024 of bf16, 8
+"""Stages where each multiprocessor has one block at most, and no other hides its latency: of 1024 x 1024 x 1024 of bf16, 8
 took 6.5 us, and 4 took 6.8; with 5 or 6, by which to divide takes longer, 7.4 (H200, 2026-11-26)."""
 
 GROUP_CYCLES, AHEAD_CYCLES = 1 / 16, 7.0
-"""What a multiply-add by a group of warps takes, beside one of float32, and an element that is fetched ahead, where that takes
+"""The cycles of a multiply-add by a group of warps, beside one of float32, and of an element fetched ahead, where it takes
 longer. On an H200 prototypes of 4096 x 4096 of bf16 reached 571 TFLOP/s in tiles of 128 x 256, 417 in those of 128 x 128, where
 float32 reached 33, and cuBLAS 793 (2026-11-26)."""
 
 GROUP_READ_CYCLES: Final = 2.0
-"""What an element takes that a group reads from swizzled memory: of tiles as large, wide ones are faster. Of 1024 x 1024 of
+"""The cycles of an element that a group reads from swizzled memory: of tiles as large, wide ones are faster. Of 1024 x 1024 of
 bf16, those of 64 x 128 took 7.1 us, and of 128 x 64 8.5 us (H200, 2026-11-26)."""
 
 SCATTERED_TIME: Final = 1.08
@@ -72,14 +72,14 @@ GROUPS: Final = (8, 4, 2, 1)
 
 
 ELEMENT_CYCLES, BLOCKS_AT_ONCE = 80.0, 3
-"""What a thread waits for an element that no copy fetches ahead, where a multiprocessor has so many blocks: products of bf16 of
+"""The cycles that a thread waits for an element not fetched ahead, where a multiprocessor has so many blocks: products of bf16 of
 128 x 768 x 768 by single warps took 100 us on an H200 (2026-11-26)."""
 
 PLAIN_FETCHES: Final = 2.0
 """Elements that a thread of a plain tile fetches for each term; those that are no words one by one, as here."""
 
 PRODUCT_CYCLES: Final = 1 / 16
-"""What a multiply-add of a fragment takes, beside one of float32: NVIDIA gives 312 and 19.5 TFLOP/s for an A100, 990 and 67 for
+"""The cost of a multiply-add of a fragment, beside one of float32: NVIDIA gives 312 and 19.5 TFLOP/s for an A100, 990 and 67 for
 an H100. Not measured here."""
 
 
@@ -109,7 +109,7 @@ class FragmentTile(Decision):
 
 @dataclass(frozen=True)
 class FragmentProduct:
-    """*batch* products of *rows* by *columns* results, whose *terms* have *depth* along one axis, and of what they are.
+    """*batch* products of *rows* by *columns* results, whose *terms* have *depth* along one axis, and the operands' types.
 
     Results take so many bytes where they are stored.
     """
@@ -221,7 +221,7 @@ def _fits(tile: FragmentTile, p: FragmentProduct, target: Target, staged: int = 
 def _cycles(tile: FragmentTile, p: FragmentProduct, grid: Grid) -> float:
     """Returns the cycles of all threads: products and the loops around them, fragments read, and elements fetched.
 
-    Threads wait for what they fetch, one element after another.
+    Threads wait for the elements that they fetch, one after another.
     """
     high, wide, _ = _sizes(tile, p.factors)
     own = SHARED_CYCLES * (1 / (tile.rows * FRAGMENT.rows) + 1 / wide)

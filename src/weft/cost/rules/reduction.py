@@ -31,7 +31,7 @@ class Accumulators(Decision):
 
 
 def accumulator_plans(
-    extent: int, lanes: int, target: Target, is_open: bool = False
+    extent: int, lanes: int, target: Target, *, is_open: bool = False
 ) -> Iterator[Candidate[Accumulators]]:
     """Yields the numbers of accumulators for *extent* elements, which is a guess where it *is_open*.
 

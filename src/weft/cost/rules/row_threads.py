@@ -36,7 +36,7 @@ MEMORY_WORDS: Final = 600.0
 """Words per cycle that the device's memory transfers, where threads access vectors."""
 
 SCALAR_PART: Final = 0.8
-"""The fraction of that rate where threads access single elements, of any size."""
+"""The fraction of the vectors' rate where threads access single elements, of any size."""
 
 WORD_BITS: Final = 32
 

@@ -153,7 +153,7 @@ class PartExtent:
         return self.least > 1 and self.row + self.column > 0
 
     def length(self, high: int, wide: int, steps: int) -> int:
-        """Returns the extent for so many rows, columns and steps."""
+        """Returns the extent of the part for a tile of *high* rows, *wide* columns and *steps*."""
         return self.least + self.row * (high - 1) + self.column * (wide - 1) + self.step * (steps - 1)
 
 
@@ -173,7 +173,7 @@ class TiledProduct:
     parts: tuple[tuple[tuple[PartExtent, ...], int], ...]
 
     def shared_bytes(self, high: int, wide: int, depth: int) -> int:
-        """Returns the bytes of the parts for a tile of so many rows, columns and steps, with their padding.
+        """Returns the bytes of the parts for a tile of *high* rows, *wide* columns and *depth* steps, with their padding.
 
         Of an image that tiles do not divide, lowering keeps the parts of all steps.
         """

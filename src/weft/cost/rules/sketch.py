@@ -135,7 +135,7 @@ def register_tile_plans(p: SketchProblem, target: Target) -> Iterator[Candidate[
     most = target.isa.vector_registers * REGISTER_FILES
     parts = [lanes // n for n in range(NARROWEST, 1, -1) if lanes % n == 0]
     widths = dict.fromkeys([min(p.spatial[-1], w) for w in (*parts, *[lanes * v for v in range(1, WIDEST + 1)])])
-    sizes = [_tiles_of(e, most, whole) for e, whole in zip(p.spatial[:-1], p.is_part, strict=False)]
+    sizes = [_tiles_of(e, most, whole=whole) for e, whole in zip(p.spatial[:-1], p.is_part, strict=False)]
     for width in [w for w in widths if not p.is_part[-1] or p.spatial[-1] % w == 0] or [min(p.spatial[-1], lanes)]:
         vectors = -(-width // lanes)
         for rows in _products(sizes, most // vectors):
@@ -143,7 +143,7 @@ def register_tile_plans(p: SketchProblem, target: Target) -> Iterator[Candidate[
             yield Candidate(tile, _register_cycles(p, tile, target))
 
 
-def _tiles_of(extent: int, most: int, whole: bool) -> list[int]:
+def _tiles_of(extent: int, most: int, *, whole: bool) -> list[int]:
     """Returns the sizes of tiles along an axis: one, and those that waste little at its end, nothing where tiles are *whole*."""
     sizes, waste = range(2, min(extent, most) + 1), 0.0 if whole else WASTE
     return [1, *[s for s in sizes if -(-extent // s) * s <= extent * (1 + waste)]]
@@ -186,7 +186,7 @@ def cache_tile_plans(p: SketchProblem, tile: RegisterTile, target: Target) -> It
 
 
 def _cache_cycles(p: SketchProblem, tile: RegisterTile, sizes: Sequence[int], target: Target) -> float:
-    """Returns the cycles for what cache tiles of *sizes* bring in, from the second level if the inputs' parts fit there."""
+    """Returns the cycles of filling cache tiles of *sizes*, from the second level if the inputs' parts fit there."""
     elements = [min(e, t * c) for e, t, c in zip(p.spatial, tile.sizes, sizes, strict=True)]
     depth = p.depth
     brought = (
@@ -213,12 +213,12 @@ def remainder_versions(extents: Sequence[int], tile: Sequence[int]) -> int:
 
 
 def may_unroll(steps: int, sums: int, versions: int) -> bool:
-    """Tells whether *steps* of a reduction are unrolled in each of so many *versions* of a tile of so many vectors of *sums*."""
+    """Tells whether *steps* of a reduction are unrolled in each of *versions* copies of a tile of *sums* vectors."""
     return steps * sums <= MOST_UNROLLED and may_write(steps * sums, versions)
 
 
 def may_write(sums: int, versions: int) -> bool:
-    """Tells whether so many *versions* of a loop over *sums*, vector multiply-adds, are written out.
+    """Tells whether *versions* copies of a loop over *sums* vector multiply-adds are written out.
 
     Lowering unrolls short loops further (`budget.unrolled_steps`).
     """

@@ -175,7 +175,7 @@ def _are_borders_decided(p: WindowProblem, sizes: dict[int, int], target: Target
 
 
 def write_out_plans(statements: int, target: Target) -> Iterator[Candidate[WriteOut]]:
-    """Yields whether to unroll all taps, for so many *statements* of a tile that is; the cost is in these."""
+    """Yields the choice to unroll all taps, or not, of a tile that then has *statements*; its cost is their number."""
     del target
     yield Candidate(WriteOut(all_taps=statements <= MOST_STATEMENTS), float(min(statements, MOST_STATEMENTS)))
     if statements <= MOST_STATEMENTS:

@@ -21,8 +21,8 @@ from weft.support.files import TEMPORARY, replace_file
 
 NAME: Final = "weft-cache"
 KINDS: Final = ("about", "core", "files", "kernel", "model", "probe", "workloads")
-"""What entries are: compiled models and kernels, notes on both, facts measured of a processor, what `weft doctor` writes to see
-whether that works, and the workloads for which tuning records were looked up."""
+"""The kinds of entries: compiled models and kernels, notes on both, facts measured of a processor, probes of `weft doctor` to see
+whether writing works, and the workloads for which tuning records were looked up."""
 
 ENTRY: Final = re.compile(rf"({'|'.join(KINDS)})-([0-9a-f]{{40}})")
 """The names of entries."""
@@ -87,7 +87,7 @@ def check_owner(folder: Path) -> None:
         raise CacheError(f"{folder} is not a folder", hint=_ELSEWHERE)
     if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o022:
         raise _others(folder)
-    shared = parent.st_mode & 0o022 and not parent.st_mode & stat.S_ISVTX  # in /tmp nobody moves what is not his
+    shared = parent.st_mode & 0o022 and not parent.st_mode & stat.S_ISVTX  # in /tmp nobody moves files of others
     if parent.st_uid not in (os.getuid(), 0) or shared:
         raise _others(folder.parent)
 
@@ -111,7 +111,7 @@ def _is_marked(folder: Path) -> bool:
 def _check_own(folder: Path) -> None:
     """Refuses a folder without marker in which there is anything that Weft did not write.
 
-    What another process writes before the marker is Weft's own, and so is the marker that it may have written meanwhile.
+    Files that another process writes before the marker are Weft's own, and so is a marker written meanwhile.
     """
     for name in os.listdir(folder):
         if name == TAG and _is_marked(folder):
@@ -124,7 +124,7 @@ def _check_own(folder: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Removes what processes left that were killed while they wrote."""
+    """Removes the files of processes that were killed while they wrote."""
     for file in os.scandir(folder):
         with suppress(OSError):
             if PASSING.fullmatch(file.name) and time.time() - file.stat(follow_symlinks=False).st_mtime > ABANDONED:

@@ -4,7 +4,7 @@
                                                  softmax_kernel(t0.at(0), work0.at(0), n)
                                                  softmax_kernel1(p1.at(0), work0.at(0), n)
 
-What the host's part may hold is what a host program may: allocations, conditions, values, launches.
+The host's part may hold the statements of a host program: allocations, conditions, values, launches.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a planner asks once lowering has refused its cheapest plan: whether lowering takes what another decision makes."""
+"""A planner for kernels whose cheapest plan lowering refused: it asks whether lowering takes the program of another one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_REFUSED: Final = 12
 
 
 class LoweringTrial:
-    """Tells of programs whether *lowered* makes code of them, as long as that has not refused too many."""
+    """Tells whether *lowered* makes code of a program; after too many refusals it answers no."""
 
     def __init__(self, lowered: Callable[[Program], object]) -> None:
         self._lowered = lowered

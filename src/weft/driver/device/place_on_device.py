@@ -10,10 +10,11 @@
 
 Where a caller has an input or an output in the device's memory, its twin is that, and nothing is copied (`Twins`).
 
-The constants are in the device's memory already, since the model was loaded. What the host itself computes with, late sizes and
-the values of checks, is copied back, one element each. Checks that kernels of a processor ask for where they see an index outside
-of its limits are made in each call: kernels of a device take the nearest index, and tell nobody. So no kernel has to wait for a
-check: where a program launches the same kernels in every call, its checks come last, and the device never waits for the host.
+The constants are in the device's memory already, since the model was loaded. The operands of the host itself, late sizes and
+the values of checks, are copied back, one element each. Checks that kernels of a processor ask for where they see an index
+outside of its limits are made in each call: kernels of a device take the nearest index, and tell nobody. So no kernel has to wait
+for a check: where a program launches the same kernels in every call, its checks come last, and the device never waits for the
+host.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ def _twins_of(params: Sequence[Param], twins: Mapping[Buffer, Buffer]) -> tuple[
 
 @dataclass
 class _Last:
-    """What a program does last: copies of values to the host's memory, and the checks of them; all of it in this *memory*."""
+    """The end of a program: copies of values to the host's memory, and the checks of them; all of it in this *memory*."""
 
     memory: list[Buffer] = field(default_factory=list)
     copies: list[Stmt] = field(default_factory=list)
@@ -276,7 +277,7 @@ class _OnDevice(StmtRewriter):
         return read(If(cond, then, other))
 
     def visit_while(self, s: While) -> Steps:
-        """Copies what the condition reads before the loop, and again at the end of each iteration."""
+        """Copies the condition's operands before the loop, and again at the end of each iteration."""
         copies, (cond,) = self.copies_of([s.cond])
         moves = [move for _, move in copies]
         made: Stmt = seq(*moves, While(cond, seq((yield s.body), *moves)))
@@ -285,7 +286,7 @@ class _OnDevice(StmtRewriter):
         return made
 
     def read_all(self, values: Sequence[Expr]) -> tuple[_Around, list[Expr]]:
-        """Returns *values* over elements copied to the host's memory, and what puts the copies around a statement."""
+        """Returns *values* over elements copied to the host's memory, and the wrapper that puts the copies around a statement."""
         copies, made = self.copies_of(values)
         return _Around(copies), made
 

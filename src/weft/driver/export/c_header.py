@@ -139,7 +139,7 @@ def _call(package: Package, name: str) -> str:
 
 
 def _type(spec: TensorSpec) -> str:
-    """Returns what the elements of a tensor are in C; a late output is a tensor."""
+    """Returns the C type of a tensor's elements; a late output is a `weft_tensor`."""
     return "weft_tensor" if spec.late else C_TYPES[spec.dtype.name]
 
 

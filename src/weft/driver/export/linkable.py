@@ -88,7 +88,7 @@ def object_parts(package: Package, name: str) -> tuple[list[Part], list[Symbol]]
     symbols = [
         Symbol(f"{name}_{part}", n, 0, len(parts[n].data)) for n, part in enumerate(("header", "image", "weights"))
     ]
-    symbols += [Symbol(f"{name}_{entry}", 1, getattr(package, entry), 0, True) for entry in ("plan", "main")]
+    symbols += [Symbol(f"{name}_{entry}", 1, getattr(package, entry), is_function=True) for entry in ("plan", "main")]
     return parts, symbols
 
 

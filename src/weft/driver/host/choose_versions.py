@@ -37,7 +37,7 @@ Schedules = dict[str, Schedule]
 def choose_versions(fused: FusedGraph, planner: Planner, schedules: Schedules | None = None) -> FusedGraph:
     """Returns *fused* with the cases of sizes that have kernels of their own, as *planner* decides.
 
-    What it schedules to weigh them is put into *schedules*, so that kernels are not scheduled again.
+    Kernels scheduled to compare them are put into *schedules*, so that kernels are not scheduled again.
     """
     made_before: Schedules = {} if schedules is None else schedules
     chosen: dict[Group, tuple[SizeCase, ...]] = {}

@@ -9,8 +9,8 @@ def plan(in0_shape, out0_shape, arena_needed):
     out0_shape[0] = batch; out0_shape[1] = 10
     arena_needed[0] = batch * 256 if 0 < batch else -1
 
-Kernels compute with sizes of at least one. A call with a size of zero has no need of them where all that it makes is empty, which
-is what an arena of -1 bytes says; outputs that have elements all the same are refused. Of a size that was declared to begin at
+Kernels compute with sizes of at least one. A call with a size of zero has no need of them where all of its outputs are empty,
+which an arena of -1 bytes tells; outputs that have elements all the same are refused. Of a size that was declared to begin at
 zero, `main` looks at each kernel instead (`HostBody.of_sizes`).
 """
 
@@ -149,7 +149,7 @@ def plan_function(fused: FusedGraph, plan: MemoryPlan) -> Function:
 def _checks(
     fused: FusedGraph, sources: Mapping[Var, SizeSource], ins: Sequence[Buffer], used: Sequence[Var]
 ) -> Iterator[Assert]:
-    """Yields the checks of a call: its inputs' sizes, what the graph requires of them, and outputs where one *used* is zero."""
+    """Yields the checks of a call: its inputs' sizes, the graph's requirements on them, and outputs where one *used* is zero."""
     graph = fused.graph
     ranges, called = {d.unit: d for d in graph.dimensions.values()}, called_shapes(graph)
     for var, source in sources.items():
@@ -221,7 +221,7 @@ def _are_positive(sizes: Sequence[Var]) -> Expr:
 
 
 def defined(e: Expr) -> Expr:
-    """Returns *e* with divisors that are zero taken for one: what a size of zero is divided by is of no account."""
+    """Returns *e* with divisors that are zero taken for one: the divisor of a size of zero does not matter."""
 
     def guarded(n: Node) -> Node | None:
         if isinstance(n, FloorDiv | FloorMod) and not isinstance(n.b, Const):

@@ -59,7 +59,7 @@ class HostBody:
         parts: list[Stmt] = [*reversed(self.last), *([_searched(search)] if search else [])]
         late = list(fused.late_sizes)
         for n in reversed(range(-1, len(fused.groups))):
-            while late and late[-1][0] == n:  # what follows is in its scope; the last to be known is the innermost
+            while late and late[-1][0] == n:  # later groups are in its scope; the last to be known is the innermost
                 stage = len(late)
                 parts = [self.bound(stage, late.pop()[1], seq(*checks.stages[stage], *reversed(parts)))]
             if n < 0 or fused.groups[n] not in fused.on_demand:
@@ -77,7 +77,7 @@ class HostBody:
         return views.around(self.of_sizes(group, call, len(workspaces)))
 
     def of_sizes(self, group: Group, call: Call, workspaces: int) -> Stmt:
-        """Returns the call of a kernel, or of that of its versions which is for the sizes that there are.
+        """Returns the call of a kernel, or of the version of it that fits the sizes of the call.
 
         Kernels compute with sizes of at least one. Where one is zero, and no version is for that, outputs are empty, or the call
         is refused.

@@ -63,7 +63,7 @@ def _assert_inside(g: Guard, v: Value, k: int, value: Expr) -> Assert:
 
 
 def late_checks(memory: HostMemory, stage: int, late: LateSize) -> list[Stmt]:
-    """Returns the checks of a late size that has just become known, and of what the graph requires of those known so far.
+    """Returns the checks of a late size that has just become known, and the graph's requirements on those known so far.
 
     One is that no number of bytes of this stage overflows: it would pass for a small one, and kernels would write past the end.
     """

@@ -21,6 +21,6 @@ def check_host_operators(graph: Graph, target: Target) -> Graph:
 
 
 def needed_features(graph: Graph, target: Target) -> tuple[str, ...]:
-    """Returns what the code of *graph* needs where it runs: of the processor (Linux's names), and of the runtime."""
+    """Returns the features that the code of *graph* needs where it runs: of the processor (Linux's names), and of the runtime."""
     of_processor = () if target.isa.language else needed_flags(target)
     return (*of_processor, *sorted({node.operator.on_host for node in host_nodes(graph)}))

@@ -32,8 +32,8 @@ def pack_constants(
 def write_constants(fused: FusedGraph, constants: Constants, block: memoryview, done: Done) -> None:
     """Writes every constant to its place in *block*; gaps are zero, so that the same model is always the same bytes.
 
-    What is read of the model's files for it is not kept in memory: of large models there is room for the weights once. Each time
-    that it is let go of, *done* is told how far the block is written.
+    The pages of the model's files that are read for it are not kept in memory: of large models there is room for the weights
+    once. Each time that they are released, *done* is told how far the block is written.
     """
     room = np.frombuffer(block, np.uint8)
     end = unread = 0

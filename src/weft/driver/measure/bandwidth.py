@@ -77,7 +77,7 @@ class ReadBandwidth:
     """A loop of nothing but vector loads, over a buffer that is read again and again.
 
     Each pass begins and ends as a kernel's loop does: the accumulators are loaded before, and stored after. With *ahead*, each
-    step prefetches the data that many bytes further on. What is read is the beginning of *buffer*, which several may share.
+    step prefetches the data that many bytes further on. The data are the beginning of *buffer*, which several may share.
     """
 
     def __init__(self, target: Target | None = None, ahead: int = 0, buffer: ReadBuffer | None = None) -> None:

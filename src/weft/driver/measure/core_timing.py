@@ -60,7 +60,7 @@ def forwarded(x: f32[1], mask: i64, steps: i64):
         for i in unrolled(0, {_PAIRS}):
             x[(step + i) & mask] = x[(step + i) & mask] + f32(1.0)
 """
-"""Additions to one element of memory, of which the compiler does not know that it is one: each loads what the last stored."""
+"""Additions to one element of memory, that the compiler can't tell to be one: each loads the value that the last stored."""
 
 
 def forwarding_latency(target: Target, hertz: float, repeats: int = 20) -> float:

@@ -21,7 +21,7 @@ CHAINS: Final = {16: 12, 32: 16}
 
 STEPS: Final = 200_000
 _SECOND: Final = {f32: (f32, f32, 1), u8: (i8, i32, 4), bf16: (bf16, f32, 2)}
-"""By the type of the first factor: that of the second, that of the sum, and the products that go into one lane."""
+"""The type of the second factor, the type of the sum, and the products per lane, by the type of the first factor."""
 
 _PROGRAM: Final = """
 def peak(x: {a}[{wide}], y: {b}[{wide}], z: {c}[{total} * n], n: i64, steps: i64):

@@ -89,11 +89,11 @@ class Profiler:
         self.calls = [_bound(s, images, dict(zip(main.params, memory, strict=False))) for s in calls_of(main.body)]
         self._nothing = _empty_call(made.target)
 
-    def run(self, repeats: int = 1, processor_time: bool = False) -> list[list[int]]:
+    def run(self, repeats: int = 1, *, processor_time: bool = False) -> list[list[int]]:
         """Runs the kernels; returns the nanoseconds on the clock before the first and after each, for each repeat."""
-        return self._stamps(self.calls, repeats, processor_time)
+        return self._stamps(self.calls, repeats, processor_time=processor_time)
 
-    def _stamps(self, calls: Sequence[KernelCall], repeats: int, processor_time: bool) -> list[list[int]]:
+    def _stamps(self, calls: Sequence[KernelCall], repeats: int, *, processor_time: bool) -> list[list[int]]:
         return _rt.time_in_turn(calls, repeats, threads=self.threads, flush=self.flush, processor_time=processor_time)
 
     def measure(
@@ -118,7 +118,9 @@ class Profiler:
                 break
             if progress is not None:
                 progress("profile", int(100 * max(n / MOST_ROUNDS, min(1.0, gone / budget))), 100)
-            taken += map(_differences, self.run(repeats, use_processor_time)[1:])  # the first finds cold caches
+            taken += map(
+                _differences, self.run(repeats, processor_time=use_processor_time)[1:]
+            )  # the first finds cold caches
             if run is not None:
                 runs += _differences(_times_of(run, repeats, now))[1:]
         cost = self._cost(processor_time=use_processor_time)
@@ -148,7 +150,9 @@ class Profiler:
     def _cost(self, *, processor_time: bool) -> float:
         """Returns the nanoseconds between two readings of the clock with a kernel between them that does nothing."""
         return median(
-            x for stamps in self._stamps([self._nothing] * 16, 20, processor_time) for x in _differences(stamps)
+            x
+            for stamps in self._stamps([self._nothing] * 16, 20, processor_time=processor_time)
+            for x in _differences(stamps)
         )
 
 

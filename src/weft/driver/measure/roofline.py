@@ -1,7 +1,7 @@
 """Places each kernel of a model under the roofline of one core, and names its bound.
 
 After Williams, Waterman and Patterson, "Roofline" (2009), with a roof for each level of memory: weights come from the level that
-holds the whole model, since a call reads each of them once; what kernels hand each other from the level that holds the kernel.
+holds the whole model, since a call reads each of them once; values between kernels from the level that holds the kernel's own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SHORT: Final = 3e-6
 
 @dataclass(frozen=True)
 class Level:
-    """A level of memory: what it holds in bytes, and how fast one core reads it in GB/s."""
+    """A level of memory: its capacity in bytes, and how fast one core reads it in GB/s."""
 
     name: str
     capacity: float
@@ -53,7 +53,7 @@ class Roofs:
 
 @dataclass(frozen=True)
 class Standing:
-    """A kernel on the roofline: seconds of a call, what it does in it, and what it could take at least, by cause."""
+    """A kernel on the roofline: seconds of a call, its work, and the lower bounds of its time, by cause."""
 
     name: str
     source: str
@@ -86,14 +86,14 @@ class Standing:
 
     @property
     def cause(self) -> str:
-        """What the kernel could not be faster than: its arithmetic, or the memory that it reads for the longest."""
+        """The bound of the kernel's speed: its arithmetic, or the memory that it reads for the longest."""
         compute, *moves = self.limits
         largest = max(moves, key=lambda m: self.limits[m])
         return compute if self.limits[compute] >= sum(self.limits[m] for m in moves) else largest
 
     @property
     def bound(self) -> str:
-        """What bounds the kernel, in words."""
+        """The bound of the kernel, in words."""
         if self.share >= NEAR:
             return f"{self.cause}: {self.share:.0%} of what the machine can do"
         if self.seconds < SHORT:

@@ -12,7 +12,7 @@ from weft.loop import Buffer, For, Function, Let, Load, Stmt, Store, sub_stateme
 from weft.support.errors import InputError
 
 ARITHMETIC = (Add, Sub, Mul, Div, Min, Max, Neg)
-"""What counts as one operation; functions count as the arithmetic they are expanded to, comparing and choosing as none."""
+"""Nodes that count as one operation; functions count as the arithmetic they are expanded to, comparing and choosing as none."""
 
 
 @dataclass(frozen=True)

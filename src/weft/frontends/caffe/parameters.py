@@ -48,7 +48,7 @@ class Parameters:
         return (self.texts(name) or [default])[-1]
 
     def choice(self, name: str, default: T, values: dict[str, T]) -> T:
-        """Returns what *values* has for a field's name; raises `ModelError` for another name."""
+        """Returns the entry of *values* for a field's name; raises `ModelError` for another name."""
         found = self._scalars(name)
         if found and found[-1].text not in values:
             self.wrong(name, found[-1], f"should be one of {', '.join(values)}")

@@ -45,7 +45,7 @@ Field: TypeAlias = Scalar | Message
 
 
 def parse_message(data: bytes, where: str) -> Message:
-    """Returns the message that *data* writes; raises `ModelError` with the line of what can't be read."""
+    """Returns the message that *data* writes; raises `ModelError` with the line of a syntax error."""
     return _Parser(data.decode("utf-8-sig", "replace"), where).parse()
 
 

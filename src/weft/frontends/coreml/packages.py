@@ -17,7 +17,7 @@ _DATA: Final = "Data"
 
 @dataclass(frozen=True)
 class Package:
-    """The file of a model, the file of its weights, which may not be there, and what the model is called in messages."""
+    """The file of a model, the file of its weights, which may not be there, and the name of the model in messages."""
 
     model: Path
     weights: Path

@@ -97,7 +97,7 @@ class _Importer:
         return self._with_states(states)
 
     def _with_states(self, states: Mapping[str, State]) -> Graph:
-        """Returns the graph with its states, of which a call leaves what they have at the end."""
+        """Returns the graph with its states, whose values at the end of a call are left for the next."""
         left: dict[str, str] = {}
         for name, state in states.items():
             left[name] = self.graph.fresh_name(f"{name}_next")

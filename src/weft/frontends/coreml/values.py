@@ -73,7 +73,7 @@ def state_of(m: Message) -> ValueType | None:
 
 
 def read_literal(m: Message, blobs: BlobFile, name: str = "") -> Literal:
-    """Returns what a message `Value` says; raises `Malformed` for one that is damaged, or of a type that Weft lacks."""
+    """Returns the literal in a message `Value`; raises `Malformed` for one that is damaged, or of a type that Weft lacks."""
     type_ = type_of(m.inner(2))
     blob = m.message(5)
     if blob is not None:

@@ -47,7 +47,7 @@ class Section:
 
 
 def parse_sections(data: bytes, where: str) -> list[Section]:
-    """Returns the sections of a network's text, `[net]` first; raises `ModelError` with the line of what can't be read."""
+    """Returns the sections of a network's text, `[net]` first; raises `ModelError` with the line of a syntax error."""
     made: list[Section] = []
     for number, raw in enumerate(data.decode("utf-8-sig", "replace").split("\n"), 1):
         line = "".join(raw.split())  # Darknet takes all blanks out

@@ -10,7 +10,7 @@ from weft.support.errors import ModelError, ToolchainError
 from weft.support.worker_process import WorkerDied, WorkerHung, WorkerProcess, told
 
 MODULE: Final = "weft.frontends.jax.bytecode_worker"
-"""What the process runs: it imports jaxlib, this module does not."""
+"""The module that the process runs: it imports jaxlib, this module does not."""
 
 SECONDS: Final = 60.0
 """How long reading may take, beside one second for each of `RATE` bytes."""

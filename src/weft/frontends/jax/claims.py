@@ -1,4 +1,4 @@
-"""Tells StableHLO by its text, its bytecode and what JAX makes of functions, without the package jax."""
+"""Tells StableHLO by its text, its bytecode and the objects that JAX makes of functions, without the package jax."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def lowered(fn: Callable[..., Any], given: Sequence[Any] | Mapping[str, Any]) ->
 
 
 def _text_of(model: Any) -> tuple[str, str]:
-    """Returns the text of a module, and what it is called in messages."""
+    """Returns the text of a module, and its name in messages."""
     if is_instance(model, JITTED):
         raise ModelError(
             "a function of JAX is not lowered yet",

@@ -165,7 +165,7 @@ class _Importer:
     def _body(
         self, region: Region, given: Sequence[Operand], b: Builder, around: Mapping[str, Operand]
     ) -> list[Operand]:
-        """Imports the operations of a function or region, and returns what its last one does."""
+        """Imports the operations of a function or region, and returns the operands of its terminator."""
         if len(given) != len(region.arguments):
             b.fail(f"it gives {len(given)} values for {len(region.arguments)} arguments", AGAIN)
         self.depth += 1

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 Masks: TypeAlias = "dict[Value, Operand]"
-"""By sequences [batch, time, ...], which of their steps count: bools [batch, time]."""
+"""The masks of sequences [batch, time, ...]: bools [batch, time], true for the steps that count."""
 
 
 class Imports(Protocol):

@@ -15,7 +15,7 @@ from typing import Final
 
 COLLECTION: Final = re.compile(rb"GCOL\x01\0\0\0")
 OBJECT: Final = struct.Struct("<HHIQ")
-"""The head of an object, and as long as that of a collection."""
+"""The head of an object, which is as long as the head of a collection."""
 
 
 def heaps_end(data: bytes | mmap) -> bool:

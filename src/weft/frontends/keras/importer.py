@@ -219,7 +219,7 @@ def _inputs_of(model: Layer) -> list[Layer]:
 
 
 def _inputs_of_sequence(model: Layer, own: Sequence[Layer]) -> list[Layer]:
-    """Returns the first layer, or what has the shape in its place: the model around, or the model that it is."""
+    """Returns the first layer, or the model that has the shape in its place: the one around, or the sequence itself."""
     if own and _shape_of(own[0]):
         return [own[0]]
     if _shape_of(model):

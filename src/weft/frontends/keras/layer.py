@@ -146,7 +146,7 @@ def refs_in(value: Any) -> Iterator[Ref]:
 
 
 def _revived(value: Any) -> Any:
-    """Returns arguments in which tensors are `Ref`s, and what was a tuple is a list."""
+    """Returns arguments in which tensors are `Ref`s, and tuples are lists."""
     if isinstance(value, list):
         return [_revived(v) for v in value]
     if not isinstance(value, dict):

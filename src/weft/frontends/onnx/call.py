@@ -21,7 +21,7 @@ from weft.support.errors import UnknownValues
 __all__ = ["Call", "Held", "HeldResults", "Operand", "Results", "Subgraph"]
 
 HeldResults: TypeAlias = Held | tuple[Held | None, ...]
-"""What a node makes, sequences and optional values among them."""
+"""The results of a node, sequences and optional values among them."""
 
 
 class Subgraph(Protocol):

@@ -1,4 +1,4 @@
-"""Operators of ONNX Runtime's own domain, `com.microsoft`: what a node may have is declared beside its translation.
+"""Operators of ONNX Runtime's own domain, `com.microsoft`: a node's inputs and attributes are declared beside its translation.
 
 The package onnx has no definitions of these operators, so they are checked here, against ONNX Runtime's ContribOperators.md:
 

@@ -1,4 +1,4 @@
-"""Sequences of tensors and optional values: what they hold is known while a model is imported, so that a graph has tensors alone.
+"""Sequences of tensors and optional values: their structure is known at import, so that a graph has tensors alone.
 
     seq = SequenceConstruct(a, b); y = SequenceAt(seq, 1)     becomes     y = b
 
@@ -24,7 +24,7 @@ from weft.support.errors import ModelError, UnknownValues
 
 Shape: TypeAlias = Sequence[Size]
 Given: TypeAlias = int | Dim | Shape | Sequence[Shape] | None
-"""What a caller says of an input or a dimension: a size, a range, a shape, shapes of a sequence's tensors, or its absence."""
+"""A caller's setting for an input or a dimension: a size, a range, a shape, shapes of a sequence's tensors, or its absence."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,10 @@ class Maps:
 
 
 NoTensor: TypeAlias = TensorSequence | Absent | Strings | Maps
-"""What operators on tensors of numbers do not take."""
+"""The values that operators on tensors of numbers do not take."""
 
 Held: TypeAlias = Operand | NoTensor
-"""What a name of a model stands for."""
+"""The value of a name in a model."""
 
 
 def tensors_of(held: Held) -> tuple[Operand, ...]:
@@ -112,7 +112,7 @@ class InputParts:
     sequence: DType | None
 
     def held(self, made: Mapping[str, Held | None]) -> Held:
-        """Returns what the input stands for, where its tensors are those of *made*."""
+        """Returns the value of the input, where its tensors are those of *made*."""
         found = [made[t.name] for t in self.tensors]
         if self.sequence is not None:
             return TensorSequence(tuple([t for f in found if f is not None for t in tensors_of(f)]), self.sequence)
@@ -122,7 +122,7 @@ class InputParts:
 def input_parts(info: ValueInfoProto, given: Mapping[str, Given], fixed: Mapping[str, object]) -> InputParts:
     """Returns the tensors of an input, of the shapes *given*; those that are *fixed* are there, too.
 
-    Raises `ModelError` for an input of another kind, and `UnknownValues` for one of which nobody says what it holds.
+    Raises `ModelError` for an input of another kind, and `UnknownValues` for one whose structure is not given.
     """
     kind, tensor, optional = kind_of(info.type)
     if kind not in ("tensor_type", "sequence_type") or tensor.WhichOneof("value") != "tensor_type":
@@ -138,7 +138,7 @@ def input_parts(info: ValueInfoProto, given: Mapping[str, Given], fixed: Mapping
         raise _unknown(info.name, is_sequence=sequence is not None, optional=optional)
     found = given.get(info.name, ())
     if info.name in given and found is None:
-        return _absent(info.name, optional)
+        return _absent(info.name, optional=optional)
     if sequence is None:
         return InputParts(info.name, (ValueInfoProto(name=info.name, type=tensor),), None)
     count = len(found) if isinstance(found, Sequence) else 0
@@ -155,7 +155,7 @@ def _unknown(name: str, *, is_sequence: bool, optional: bool) -> UnknownValues:
     )
 
 
-def _absent(name: str, optional: bool) -> InputParts:
+def _absent(name: str, *, optional: bool) -> InputParts:
     if not optional:
         raise ModelError(
             f"shapes gives None for the input {name!r}, which is not optional",
@@ -182,4 +182,4 @@ def shapes_of_parts(parts: Sequence[InputParts], given: Mapping[str, Given]) -> 
             made[name] = shape
         elif isinstance(shape, Sequence):
             made |= {t.name: s for t, s in zip(sequences[name].tensors, shape, strict=True)}
-    return made  # type: ignore[return-value] # what is left is shapes and sizes
+    return made  # type: ignore[return-value] # only shapes and sizes remain

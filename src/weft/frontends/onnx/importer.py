@@ -150,7 +150,7 @@ class _Importer:
         return self.graph.add("strings_give", [ids, pool], source=f"output {name}")
 
     def _input(self, info: ValueInfoProto, shape: Sequence[ExprLike]) -> Held:
-        """Declares an input; of one of strings, their ids are what nodes compute with."""
+        """Declares an input; nodes compute with the ids of an input's strings."""
         name, element = info.name, info.type.tensor_type.elem_type
         if element != TensorProto.STRING:
             return self.graph.input(name, shape, element_type(element, f"input {name}"))
@@ -363,7 +363,7 @@ def _each_of(made: HeldResults) -> Sequence[Held | None]:
 
 
 def _tensor_results(made: HeldResults) -> Results:
-    """Returns what an operator on tensors makes."""
+    """Returns the results of an operator on tensors."""
     results = _each_of(made)
     assert not any(isinstance(v, NoTensor) for v in results)  # it says so (`Entry.holds`)
     return tuple([v for v in results if not isinstance(v, NoTensor)])

@@ -37,16 +37,16 @@ TEXT_ATTRIBUTES: Final = frozenset(
 """The attributes whose strings are elements of tensors, or compared with them; others are names of modes."""
 
 MARKS: Final = ("\x02", "\x03")
-"""What `Tokenizer` begins and ends rows with."""
+"""The marks at the begin and the end of a row of `Tokenizer`."""
 
 _VALUES: Final = ("value_string", "value_strings")
 """The attributes that are tensors of strings even where they are empty; others are as good as absent then."""
 
 DEFAULT_STRING: Final = "_Unused"
-"""What an element that a table of labels has not becomes where nothing else is said."""
+"""The default label of an element that a table does not have."""
 
 ENCODING: Final = ("utf-8", "surrogateescape")
-"""How bytes that are no UTF-8 stay what they are."""
+"""The codec that keeps bytes that are no UTF-8."""
 
 
 class StringPool:
@@ -120,7 +120,7 @@ def _strings(model: ModelProto) -> Iterator[str]:
             yield from _of_attribute(a, is_renamed=bool(model.functions))
 
 
-def _of_attribute(a: AttributeProto, is_renamed: bool) -> Iterator[str]:
+def _of_attribute(a: AttributeProto, *, is_renamed: bool) -> Iterator[str]:
     """Yields the strings of an attribute, whose name is not that of an operator's attribute where it *is_renamed*."""
     yield from _of_tensors([a.t] if a.type == AttributeProto.TENSOR else ())
     if a.name in TEXT_ATTRIBUTES or is_renamed:

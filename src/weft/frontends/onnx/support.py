@@ -62,7 +62,7 @@ class Support:
 def support_of(model: str | Path | bytes | ModelProto) -> list[Support]:
     """Returns the operators of a model, those of its functions among them, the missing ones first, then by name.
 
-    Raises `ModelError` for what is no ONNX model.
+    Raises `ModelError` unless *model* is an ONNX model.
     """
     source = read_model(model)
     functions, opsets = Functions(source.proto), opsets_of(source.proto)

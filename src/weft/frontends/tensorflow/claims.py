@@ -17,7 +17,7 @@ _SCHEMA: Final = b"\x08\x01"
 
 _GRAPHS, _INFORMATION = 2, 1
 _VERSION, _OPERATORS, _ANY = 1, 2, 3
-"""Fields of a saved model, of each of its graphs, and of what is known about a graph."""
+"""Fields of a saved model, of each of its graphs, and of a graph's meta data."""
 
 _GRAPH: Final = re.compile(rb"\A\n" + _SIZE + rb"\n" + _SIZE + rb"[\w./>\\-]+\x12[\x01-\x7f]\w+")
 """A node, which begins with its name and its operator."""

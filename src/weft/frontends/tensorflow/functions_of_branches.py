@@ -1,4 +1,4 @@
-"""Branches as calls of functions: what is computed between `Switch` and `Merge` by one predicate.
+"""Branches as calls of functions: the nodes between `Switch` and `Merge` of one predicate.
 
     a = f(Switch(x, p):1), b = g(Switch(x, p):0), y = Merge(b, a)   ->   y = Identity(If(p, x; then_branch=f, else_branch=g))
 

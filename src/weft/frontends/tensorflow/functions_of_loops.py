@@ -1,4 +1,4 @@
-"""Frames as loops: what enters a frame, goes around in it, and leaves it, as a call of a condition and a body.
+"""Frames as loops: the values that enter a frame, go around in it, and leave it, as a call of a condition and a body.
 
 s = Merge(Enter(x), NextIteration(body))       ->   loop = While(x, c; cond=..., body=...)
 p = LoopCond(condition of s)                        y = Identity(loop:0)
@@ -27,7 +27,7 @@ class _State:
 
 @dataclass(frozen=True)
 class _Frame:
-    """A loop: its states, the values that stay, its condition, and by the names of states' merges what reads these."""
+    """A loop: its states, the values that stay, its condition, and the consumers of states by the names of their merges."""
 
     name: str
     states: Sequence[_State]
@@ -73,7 +73,7 @@ class _Loops:
                 self.nodes[e.name] = MadeNode(e.name, "Identity", [f"{loop}:{k}"])
 
     def _inside(self, frame: _Frame) -> Nodes:
-        """Returns the nodes that a loop's condition and body consist of, in which arguments stand for what enters the frame."""
+        """Returns the nodes that a loop's condition and body consist of, with arguments for the values entering the frame."""
         made: Nodes = {}
         for k, state in enumerate(frame.states):
             made[state.merge.name] = MadeNode(state.merge.name, "Identity", [argument(k)])

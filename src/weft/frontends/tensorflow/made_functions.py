@@ -1,4 +1,4 @@
-"""Functions that are made of nodes of a graph, and what their importers have in common."""
+"""Functions that are made of nodes of a graph, and the base of their importers."""
 
 from __future__ import annotations
 

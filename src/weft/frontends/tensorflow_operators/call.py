@@ -25,7 +25,7 @@ SAVE_AGAIN = "save the model again"
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable, by what its handle stands for: its value where it is only read, None where it is zeros at first."""
+    """A variable, by the value of its handle: its value where it is only read, None where it is zeros at first."""
 
     name: str
     value: CompileTimeConstant | None

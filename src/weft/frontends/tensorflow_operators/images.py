@@ -101,7 +101,7 @@ def transposed(c: Call, x: Operand, weight: Operand, bias: Operand | None, wante
 def _cut(
     c: Call, window: Window, reach: Sequence[int], own: Sequence[int] | None, wanted: Sequence[int]
 ) -> tuple[Window, list[int]]:
-    """Returns a transposed convolution's *window* with the node's own pads, and what is added behind them for sizes *wanted*."""
+    """Returns a transposed convolution's *window* with the node's own pads, and the padding behind them for sizes *wanted*."""
     n = len(reach)
     pads = pads_of(c, window.kernel, window.strides, window.dilations, ())
     if own is None or len(wanted) != n:

@@ -2,8 +2,8 @@
 
 A file is a ZIP archive of a program in JSON, and of weights as plain bytes, which are mapped. PyTorch's own reader unpickles the
 example inputs, evaluates the text of sizes and guards, and writes names into code that it runs. Here the JSON is checked against
-what may stand in each place (`program_json`) before that reader gets to see it, and pickles are refused, or not looked at where
-they are not needed.
+the values allowed in each place (`program_json`) before that reader gets to see it, and pickles are refused, or not looked at
+where they are not needed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def read_program(model: str | Path | bytes) -> ExportedProgram:
         return _Archive(model, name).program()
     except ModelError:
         raise
-    except Exception as error:  # of whatever kind: PyTorch checks little of what it reads
+    except Exception as error:  # of whatever kind: PyTorch checks little of its input
         message = f"{name} is damaged: {type(error).__name__}: {str(error)[:200]}"
         raise ModelError(message, hint=AGAIN) from error
 

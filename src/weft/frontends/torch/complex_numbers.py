@@ -3,8 +3,8 @@
     z = torch.view_as_complex(x)        real, imaginary = x[..., 0], x[..., 1]
     w = z * (2 - 1j)                    2 * real + imaginary, 2 * imaginary - real
 
-Weft has no type for them: inputs and outputs of a model are as `torch.view_as_real` gives them. What an operator does to complex
-numbers stands in a table of its own; those that only move elements, or are linear in them, do the same to either part.
+Weft has no type for them: inputs and outputs of a model are as `torch.view_as_real` gives them. The translation of an operator on
+complex numbers stands in a table of its own; those that only move elements, or are linear in them, do the same to either part.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def taken_apart(b: Builder, x: Operand) -> Complex:
 
 
 def part_by_part(c: Call, translate: Translation) -> Any:
-    """Returns what *translate* makes of the real parts, and of the imaginary ones."""
+    """Returns the results of *translate* on the real parts, and on the imaginary ones."""
     real, imaginary = (translate(_of_part(c, k)) for k in (0, 1))
     if isinstance(real, tuple):
         return tuple([Complex(a, b) for a, b in zip(real, imaginary, strict=True)])  # type: ignore[arg-type]

@@ -2,8 +2,8 @@
 
     aten.huber_loss(x, y)   becomes   aten.sub, aten.abs, aten.lt, aten.mul, aten.where, aten.mean
 
-Those of the table are kept whole: Weft's composites and operators compute them better than their parts would. What is neither in
-the table nor decomposed is refused by the importer, with all others of its kind.
+Those of the table are kept whole: Weft's composites and operators compute them better than their parts would. An operator neither
+in the table nor decomposed is refused by the importer, with all others of its kind.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _IS_TRAINING: Final = 5
 """The argument of a batch norm that tells whether it is of training."""
 
 _CHECKS: Final = ("aten._linalg_check_errors.default",)
-"""Operators that make no tensors, and raise an error of PyTorch's for what NaN and numbers `info` tell of here."""
+"""Operators that make no tensors, and raise an error of PyTorch's where here results are NaN and `info` is set."""
 
 LEFT_WHOLE: Final[frozenset[str]] = frozenset(
     {

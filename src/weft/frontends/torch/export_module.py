@@ -35,7 +35,7 @@ def export_module(
     dynamic = {name: _dynamic(name, value, (shapes or {}).get(name), made) for name, value in bound.arguments.items()}
     try:
         with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what PyTorch thinks of its own parts
+            warnings.simplefilter("ignore")  # PyTorch's warnings about its own parts
             program: ExportedProgram = torch.export.export(
                 module, args, kwargs or None, dynamic_shapes=dynamic if made else None
             )

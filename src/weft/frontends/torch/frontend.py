@@ -25,7 +25,7 @@ class TorchFrontend:
         return [path]
 
     def export(self, model: Any, inputs: Sequence[Any] | Mapping[str, Any], shapes: Shapes | None) -> ExportedProgram:
-        """Exports a module, called with *inputs*; raises `ModelError` where PyTorch can't, and for what is no module."""
+        """Exports a module, called with *inputs*; raises `ModelError` where PyTorch can't, or *model* is no module."""
         if not isinstance(model, torch.nn.Module):
             raise InputError("example_inputs are given for a model that is exported already", hint="leave them out")
         return export_module(model, inputs, shapes)

@@ -69,7 +69,7 @@ class _Importer(NodeImporter):
         return Captured(self.graph, arguments, results, passed, self.seed is not None, changing)
 
     def _results(self, made: Sequence[tuple[Any, Any]], places: Sequence[Node]) -> tuple[list[int], dict[int, int]]:
-        """Makes outputs of what a graph returns; returns the numbers of these, and of the arguments that are returned."""
+        """Makes outputs of a graph's results; returns the numbers of these, and of the arguments that are returned."""
         results, passed = list[int](), dict[int, int]()
         for k, (node, value) in enumerate(made):
             if node in places:

@@ -22,7 +22,7 @@ from weft.support.dim import Dim
 from weft.support.errors import ModelError
 
 _STATES: Final = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
-"""Outputs that are what a buffer, or a parameter, is to be in the next call."""
+"""Outputs that are the values of buffers and parameters in the next call."""
 
 
 def from_exported_program(program: ExportedProgram, shapes: Shapes | None = None) -> Graph:

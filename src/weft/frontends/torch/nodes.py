@@ -62,15 +62,13 @@ class NodeImporter:
         self.random = RandomSeeds(Builder(self.evaluator, "the seed of a call"), self._seed_input)
 
     def body(self, module: GraphModule, scope: Scope) -> list[tuple[Any, Any]]:
-        """Imports the nodes of a graph; returns its outputs, each with what stands for it."""
+        """Imports the nodes of a graph; returns its outputs, each with its value."""
         for n in module.graph.nodes:
             if n.op == "get_attr":
                 scope[n] = self._attribute(module, n)
             elif n.op == "call_function" and is_effect(n):
                 scope[n] = None
-            elif (
-                n.op == "call_function" and n.users
-            ):  # what nobody reads need not be supported: a second result, a check
+            elif n.op == "call_function" and n.users:  # unused nodes need no support: a second result, a check
                 scope[n] = self._node(n, scope)
             elif n.op == "output":
                 made = n.args[0] if isinstance(n.args[0], list | tuple) else [n.args[0]]

@@ -1,4 +1,4 @@
-"""What may stand in the JSON of an exported program: PyTorch's reader evaluates some of its texts, and runs code with others."""
+"""Checks of the JSON of an exported program: PyTorch's reader evaluates some of its texts, and runs code with others."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ LARGEST_POWER: Final = 16
 
 
 def checked_program(program: Any, name: str) -> Any:
-    """Returns the JSON of a program without what Weft does not need; raises `ModelError` where a text is not what it should be.
+    """Returns the JSON of a program without the parts that Weft does not need; raises `ModelError` for an invalid text.
 
     Guards are code, and are left out; so are the parts of nodes' metadata but the lines of the user's program. How inputs are
     nested in the user's call is not needed: they are given flat.
@@ -192,7 +192,7 @@ _TEXTS: Final[dict[str, Callable[[str], bool]]] = {
     ),
     **dict.fromkeys(("type", "torch_version", "as_float", "as_floats", "real", "imag"), _matches(_WORD)),
 }
-"""What a text may be, by the key that it stands under; under any other, none may stand."""
+"""The allowed texts, by the key that they stand under; under any other, none may stand."""
 
 
 def _check_text(text: str, key: str, name: str) -> None:

@@ -4,7 +4,7 @@
     while_loop(go_on, body, (s,), (x,))   loop(go_on(s, x), s, x, body=Graph)
     scan(combine, (s,), (rows,), (x,))    loop(len(rows), s, rows, x, body=Graph, scans=...)
 
-A graph takes what it uses as arguments, which are given to the operator one after another.
+A graph takes its captured values as arguments, which are given to the operator one after another.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def while_loop(b: Builder, go_on: Graph, body: Graph, first: Sequence[Any], give
 def scan(
     b: Builder, combine: Graph, first: Sequence[Any], rows: Sequence[Operand], given: Sequence[Any] = ()
 ) -> list[Operand]:
-    """Returns the states after all rows, and what is made of each row, one after another in a new first dimension."""
+    """Returns the states after all rows, and the result of each row, one after another in a new first dimension."""
 
     def step(r: Builder, number: Operand, states: Sequence[Operand]) -> tuple[Operand, list[Operand], list[Operand]]:
         own = [r.add("gather", x, number, axis=0) for x in rows]

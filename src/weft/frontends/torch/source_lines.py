@@ -17,7 +17,7 @@ _OF_PYTORCH: Final = re.compile(r"[\\/]site-packages[\\/]torch[\\/]")
 def source_line(node: Node) -> str | None:
     """Returns the innermost line outside of PyTorch that *node* was traced from, as `model.py:12`; None where it is not known.
 
-    PyTorch's passes put nodes between others without saying where from: those have the line of what reads them.
+    PyTorch's passes put nodes between others without saying where from: those have the line of their consumer.
     """
     for _ in range(_FAR):
         found = _own_line(node)

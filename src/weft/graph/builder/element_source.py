@@ -18,7 +18,7 @@ from weft.ir import Node as IrNode
 from weft.te import Compute, Read, Tensor, reads_of
 
 Source: TypeAlias = "tuple[Value, int] | int | Expr"
-"""An element of a tensor, counted row by row; or what it is, where that is known."""
+"""An element of a tensor, counted row by row; or its value, where that is known."""
 
 
 def element_source(value: Value, element: int) -> Source:
@@ -35,7 +35,7 @@ def element_source(value: Value, element: int) -> Source:
 
 
 def _source(node: Node, value: Value, element: int) -> Source | None:
-    """Returns what the formula of *node* reads for an element of *value*; None where it computes it."""
+    """Returns the element that the formula of *node* copies to an element of *value*; None where it computes it."""
     inputs: dict[Tensor, Value] = {}
     found = _formula_at(node, value, element, inputs)
     if found is None or isinstance(found, Const):

@@ -2,7 +2,7 @@
 
     y = add(x: f32[n], w: f32[m])     becomes     require(n == m); y = add(x, tie_shape(w, shape=(n,)))
 
-What a model computes of its sizes, and sizes that only a run tells, may be equal for reasons that no formula shows. Where an
+Sizes that a model computes, and sizes that only a run tells, may be equal for reasons that no formula shows. Where an
 operand is broadcast, a late size may also be 1.
 """
 

@@ -86,7 +86,7 @@ class PartialEvaluator:
             return made
 
     def _learn(self, values: Sequence[Value]) -> None:
-        """Notes what sizes are at least so that tensors of the shapes of *values* exist: calls of others are refused."""
+        """Notes the lower bounds of sizes by which tensors of the shapes of *values* exist: other calls are refused."""
         late = {known.size for known in self.graph.late_sizes}
         for s in [s for v in values for s in v.shape if not isinstance(s, Const | Var)]:
             bounds = bounds_of_existing(s, least=0)

@@ -67,7 +67,7 @@ def loop(
 ) -> tuple[list[Operand], list[Operand]]:
     """Returns the last states of a loop, and its scans: the rows of all iterations, one after another in a new first dimension.
 
-    It runs at most *most* times, and while *condition* (true if it is None) and what an iteration says of the next one hold.
+    It runs at most *most* times, and while *condition* (true if it is None) and the condition that an iteration returns hold.
     """
     first = [b.evaluator.value(v, b.source) for v in initial]
     body = _settled_body(b, first, step)

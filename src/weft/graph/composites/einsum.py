@@ -14,7 +14,7 @@ from weft.graph.builder.shape_arithmetic import total
 from weft.ir import Expr
 
 WORTH: Final = 2
-"""Products two by two must take fewer operations by this factor: they write what they make in between."""
+"""Products two by two must take fewer operations by this factor: they write intermediate results."""
 
 
 def einsum(b: Builder, operands: Sequence[Operand], equation: str) -> Operand:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from weft.graph.core.graph_values import Value
 from weft.ir import Expr, Var
-
-if TYPE_CHECKING:
-    from weft.graph.core.graph_values import Value
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ class Guard:
 class LateSize:
     """A size that is known only when a model runs: *size* is element *element* of *value*, a tensor of integers.
 
-    Nodes behind the one that makes *value* use it as any other size, but that it may be zero: what is then empty is not computed.
+    Nodes behind the one that makes *value* use it as any other size, but that it may be zero: empty tensors are not computed.
     A call ends with a message of the model's node *source*, and of *what* the size is, where it is negative.
     """
 

@@ -1,4 +1,4 @@
-"""Dimensions of which a range is known, and what symbolic size stands for one.
+"""Dimensions of which a range is known, and the symbolic sizes that stand for them.
 
     batch = 1..64        batch             a size with limits
     seq = 8..512:8       seq_by_8 * 8      so that divisions by 8 and remainders vanish wherever a shape has them

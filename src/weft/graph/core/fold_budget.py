@@ -31,7 +31,7 @@ class FoldBudget:
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """Gives back at the end what is taken meanwhile: a graph that is compiled again has the same budget again."""
+        """Gives back at the end the bytes taken meanwhile: a graph that is compiled again has the same budget again."""
         left = self._left
         try:
             yield

@@ -14,81 +14,37 @@ inputs stay the same is the very same object in both. A graph is a function; nes
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, Union
+from typing import Any
 
 import numpy as np
 
 from weft.graph.core.conditions import Guard, LateSize, Requirement
 from weft.graph.core.dimension import Dimension, bounded_dimension
 from weft.graph.core.fold_budget import FoldBudget
-from weft.graph.core.graph_values import Array, Constant, Parameter, Value
-from weft.graph.core.infer_types import UNFIT, infer_types
-from weft.graph.core.state_pairs import State
+from weft.graph.core.graph_state import State
+from weft.graph.core.graph_values import (
+    Array,
+    Attribute,
+    Attributes,
+    Constant,
+    NestedGraph,
+    Node,
+    Parameter,
+    Value,
+    infer,
+)
 from weft.ir import INDEX, Expr, ExprLike, Var, as_expr
-from weft.ops import OPERATORS, Operator, TensorType, check_bytes
+from weft.ops import OPERATORS, TensorType, check_bytes
 from weft.runtime.metadata import ModelMetadata
 from weft.support.dim import Dim
 from weft.support.dtypes import DType
 from weft.support.errors import ModelError, WeftError
 from weft.support.text import in_format
 
-Attribute: TypeAlias = Union[bool, int, float, str, Expr, DType, "Graph", tuple["Attribute", ...], None]
-Attributes: TypeAlias = tuple[tuple[str, Attribute], ...]
+__all__ = ["Attribute", "Attributes", "Graph", "Node", "freeze_attributes", "infer"]
 
 
-class Node:
-    """One call of an operator; `source` names the node of the user's model that it was made for."""
-
-    __slots__ = ("attributes", "inputs", "operator", "outputs", "source")
-
-    def __init__(
-        self,
-        operator: Operator,
-        inputs: tuple[Value | None, ...],
-        attributes: Attributes,
-        types: Sequence[TensorType],
-        names: Sequence[str],
-        source: str = "",
-    ) -> None:
-        self.operator = operator
-        self.inputs = inputs
-        self.attributes = attributes
-        self.source = source
-        self.outputs = tuple([Value(n, t, self, k) for k, (n, t) in enumerate(zip(names, types, strict=True))])
-
-    @property
-    def op(self) -> str:
-        """The operator's name."""
-        return self.operator.name
-
-    @property
-    def output(self) -> Value:
-        """The first output."""
-        return self.outputs[0]
-
-    @property
-    def keywords(self) -> dict[str, Any]:
-        """The attributes as given, by name."""
-        return dict(self.attributes)
-
-    def attribute(self, name: str) -> Any:
-        """Returns an attribute: as given, else the operator's default; raises `KeyError` where it has neither."""
-        for key, value in self.attributes:
-            if key == name:
-                return value
-        return self.operator.attributes[name].default
-
-    def with_inputs(self, inputs: tuple[Value | None, ...]) -> Node:
-        """Returns the same call on other inputs, with types inferred anew where the inputs' types differ."""
-        same = all(a is b or (a and b and a.type == b.type) for a, b in zip(inputs, self.inputs, strict=True))
-        types = [v.type for v in self.outputs] if same else infer(self.operator, inputs, self.attributes, self.source)
-        return Node(self.operator, inputs, self.attributes, types, [v.name for v in self.outputs], self.source)
-
-    def __repr__(self) -> str:
-        return f"Node({self.op} -> {', '.join(v.name for v in self.outputs)})"
-
-
-class Graph:
+class Graph(NestedGraph):
     """A function of operator calls: `nodes` are in topological order, `dims` the sizes by name, `dimensions` those with ranges.
 
     `requirements` are checked when the graph is called, before anything is computed; `guards` while it runs, as soon as their
@@ -257,15 +213,3 @@ def _frozen(value: Any) -> Attribute:
     if isinstance(value, list | tuple):
         return tuple([_frozen(v) for v in value])
     return value.item() if isinstance(value, np.generic) else value  # type: ignore[no-any-return]
-
-
-def infer(
-    operator: Operator, inputs: tuple[Value | None, ...], attributes: Attributes, source: str = ""
-) -> tuple[TensorType, ...]:
-    """Returns the types of the outputs; raises `ModelError` naming the model's node and the shapes of its inputs."""
-    try:
-        return infer_types(operator, tuple([None if v is None else v.type for v in inputs]), attributes)
-    except WeftError as error:
-        given = ", ".join("-" if v is None else repr(v) for v in inputs)
-        hint = error.hint or UNFIT
-        raise ModelError(f"{error.message}; given {given}", where=source or operator.name, hint=hint) from error

@@ -1,22 +1,23 @@
-"""The tensors of a graph: values that a call computes, and constants, some of which may change between calls."""
+"""The tensors of a graph and the nodes that compute them; a tensor without a node is an input, or a constant.
+
+A value knows its producer and a node its operands, so the two are defined together.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias, Union
 
 import numpy as np
 
+from weft.graph.core.infer_types import UNFIT, infer_types
 from weft.graph.core.type_text import value_text
 from weft.ir import Const, Expr, as_expr
-from weft.ops import TensorType
+from weft.ops import Operator, TensorType
 from weft.support.dtypes import DType, from_numpy
-from weft.support.errors import ModelError
-
-if TYPE_CHECKING:
-    from weft.graph.core.graph import Node
+from weft.support.errors import ModelError, WeftError
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -68,6 +69,80 @@ class Value:
         return value_text(self.name, self.type)
 
 
+class NestedGraph:
+    """A graph that is an attribute of a node, such as the body of a loop; `Graph` is its one subclass."""
+
+    __slots__ = ()
+
+
+Attribute: TypeAlias = Union[bool, int, float, str, Expr, DType, "NestedGraph", tuple["Attribute", ...], None]
+Attributes: TypeAlias = tuple[tuple[str, Attribute], ...]
+
+
+class Node:
+    """One call of an operator; `source` names the node of the user's model that it was made for."""
+
+    __slots__ = ("attributes", "inputs", "operator", "outputs", "source")
+
+    def __init__(
+        self,
+        operator: Operator,
+        inputs: tuple[Value | None, ...],
+        attributes: Attributes,
+        types: Sequence[TensorType],
+        names: Sequence[str],
+        source: str = "",
+    ) -> None:
+        self.operator = operator
+        self.inputs = inputs
+        self.attributes = attributes
+        self.source = source
+        self.outputs = tuple([Value(n, t, self, k) for k, (n, t) in enumerate(zip(names, types, strict=True))])
+
+    @property
+    def op(self) -> str:
+        """The operator's name."""
+        return self.operator.name
+
+    @property
+    def output(self) -> Value:
+        """The first output."""
+        return self.outputs[0]
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The attributes as given, by name."""
+        return dict(self.attributes)
+
+    def attribute(self, name: str) -> Any:
+        """Returns an attribute: as given, else the operator's default; raises `KeyError` where it has neither."""
+        for key, value in self.attributes:
+            if key == name:
+                return value
+        return self.operator.attributes[name].default
+
+    def with_inputs(self, inputs: tuple[Value | None, ...]) -> Node:
+        """Returns the same call on other inputs, with types inferred anew where the inputs' types differ."""
+        same = all(a is b or (a and b and a.type == b.type) for a, b in zip(inputs, self.inputs, strict=True))
+        types = [v.type for v in self.outputs] if same else infer(self.operator, inputs, self.attributes, self.source)
+        return Node(self.operator, inputs, self.attributes, types, [v.name for v in self.outputs], self.source)
+
+    def __repr__(self) -> str:
+        return f"Node({self.op} -> {', '.join(v.name for v in self.outputs)})"
+
+
+def infer(
+    operator: Operator, inputs: tuple[Value | None, ...], attributes: Attributes, source: str = ""
+) -> tuple[TensorType, ...]:
+    """Returns the types of the outputs; raises `ModelError` naming the model's node and the shapes of its inputs."""
+    try:
+        return infer_types(operator, tuple([None if v is None else v.type for v in inputs]), attributes)
+    except WeftError as error:
+        given = ", ".join("-" if v is None else repr(v) for v in inputs)
+        hint = error.hint or UNFIT
+        raise ModelError(f"{error.message}; given {given}", where=source or operator.name, hint=hint) from error
+
+
 class Constant(Value):
     """A tensor whose elements are known: a weight, a shape, a scalar. The array is never copied or written to."""
 
@@ -114,7 +189,7 @@ class Constant(Value):
 class Parameter(Constant):
     """A constant that may change between two calls, as by training: no pass computes with its elements.
 
-    What passes compute of it is `Deferred`, and can be computed again.
+    Constants that passes compute of it are `Deferred`, and can be computed again.
     """
 
     __slots__ = ()
@@ -144,8 +219,8 @@ class Deferred(Constant):
     """A constant whose elements are computed each time that they are asked for, by *fill*, which writes them into an array.
 
     A packed weight is as large as the weight it is made of. As a deferred constant it is never held in memory beside that
-    weight: it is written once, straight to the memory that kernels read. *fill* may be called from any thread. What is
-    computed of parameters is not fixed.
+    weight: it is written once, straight to the memory that kernels read. *fill* may be called from any thread. Constants
+    computed of parameters are not fixed.
     """
 
     __slots__ = ("_is_fixed", "fill")

@@ -18,8 +18,8 @@ from weft.cost import SAVED_CONSTANTS
 from weft.graph.core.conditions import Guard, LateSize, Requirement
 from weft.graph.core.dimension import Dimension
 from weft.graph.core.graph import Attribute, Graph, Node
+from weft.graph.core.graph_state import Growth, State
 from weft.graph.core.graph_values import Constant, Parameter, Value
-from weft.graph.core.state_pairs import Growth, State
 from weft.graph.regions.region_operators import REGION_OPERATORS
 from weft.ir import Expr, Var, free_vars, parse_expr, print_expr, substitute
 from weft.ops import OPERATORS, TensorType

@@ -1,47 +1,13 @@
-"""State: values that live across calls, such as caches of keys and values, running statistics, and hidden states of RNNs.
-
-A state is an input and an output of a graph: a call takes the input, and the output is what the next call takes. The last inputs
-and the last outputs of a graph are its states, in the order of `Graph.states`; a call never gets them from its caller.
-
-    state h becomes y                                              its shape stays
-    state past_k becomes present_k, grows along 2 from (bound - 1) to (new + bound - 1) of 1024
-
-One *begins with* a constant where the model gives its first value: `state h becomes y, begins with h0`.
-
-A state that grows has memory for its *capacity* along an axis, and strides by that: an `append` writes the new rows alone. Its
-value in the graph is all of that memory. Kernels compute with sizes of at least one, and the length of a state begins with zero:
-so the graph's own symbol is *bound*, which is the *length* and one.
-"""
+"""The states of a graph with their values: the inputs that a call takes them from, and the outputs that it leaves them in."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from weft.graph.core.graph import Graph
+from weft.graph.core.graph_state import State
+from weft.graph.core.graph_values import Value
 from weft.ir import ONE, Expr, Var
-
-if TYPE_CHECKING:
-    from weft.graph.core.graph import Graph
-    from weft.graph.core.graph_values import Constant, Value
-
-
-@dataclass(frozen=True)
-class Growth:
-    """How a state grows: along *axis*, from *length* rows, which the graph calls `bound - 1`, to *grown* in a call."""
-
-    axis: int
-    length: Var
-    bound: Var
-    grown: Expr
-
-
-@dataclass(frozen=True)
-class State:
-    """One state, named as the model's input; *growth* is None for one whose shape stays, *initial* where it begins with zeros."""
-
-    name: str
-    growth: Growth | None = None
-    initial: Constant | None = None
 
 
 @dataclass(frozen=True)
@@ -91,7 +57,7 @@ def updated_in_place(pair: Pair) -> list[Value]:
 
 
 def bound_lengths(graph: Graph) -> dict[Var, Expr]:
-    """Returns what the symbols are that the graph has for the lengths of states: each length, and one."""
+    """Returns the values of the symbols that the graph has for the lengths of states: each is the length, and one."""
     return {s.growth.bound: s.growth.length + ONE for s in graph.states if s.growth is not None}
 
 

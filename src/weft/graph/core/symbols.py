@@ -12,7 +12,7 @@ def symbols_in(attribute: object) -> Sequence[Expr]:
     """Returns the non-constant expressions in an attribute, or in a tuple of attributes."""
     if isinstance(attribute, tuple):
         return [e for a in attribute for e in symbols_in(a)]
-    if isinstance(attribute, Graph):  # what it makes late sizes of is its own
+    if isinstance(attribute, Graph):  # a nested graph declares its late sizes itself
         own = {late.size for late in attribute.late_sizes}
         of_inputs = variables_of([s for v in attribute.inputs for s in v.shape])
         used = [*[v for n in attribute.nodes for v in sizes_of(n)], *of_inputs]

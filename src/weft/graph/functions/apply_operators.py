@@ -1,4 +1,4 @@
-"""Operators on what names stand for: on tensors they are added to the graph, on numbers that are known they are computed."""
+"""Operators of functions: on tensors they are added to the graph, on numbers that are known they are computed."""
 
 from __future__ import annotations
 

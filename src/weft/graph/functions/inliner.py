@@ -2,7 +2,7 @@
 
 Functions, numbers and tuples are values of the compiler, tensors are values of the graph. A condition that is known takes one
 branch; one that only a run decides becomes an `if` region. Tail recursion under such a condition becomes a loop, whose states are
-the function's tensors; other recursion has to be ended by what is known.
+the function's tensors; other recursion has to end by conditions that are known.
 
 N. Jones, C. Gomard, P. Sestoft, "Partial Evaluation and Automatic Program Generation" (1993), chapter 5.
 """
@@ -53,8 +53,8 @@ from weft.support.errors import ModelError
 def inline_functions(functions: Functions, weights: Mapping[str, np.ndarray[Any, Any]] | None = None) -> Graph:
     """Returns the graph of `main`: its parameters are inputs, and *weights* are arrays that functions use by name.
 
-    Raises `ModelError` naming function and line where an operator does not take what it is given, a name stands for nothing, or
-    recursion is not ended by what is known when compiling.
+    Raises `ModelError` naming function and line where an operator does not take its operands, a name stands for nothing, or
+    recursion is not ended by a condition that is known when compiling.
     """
     graph = Graph(ENTRY)
     inliner = _Inliner(functions, graph, dict(weights or {}))
@@ -103,7 +103,7 @@ class _Inliner(Operators):
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     def call(self, called: FunctionCall) -> Item:
-        """Returns what a function returns. A call at its end takes its place, so that these nest no deeper."""
+        """Returns the result of a function. A call at its end takes its place, so that these nest no deeper."""
         if len(self.nested) >= NESTED_CALLS:
             self.fail(
                 f"calls nest {NESTED_CALLS} deep: nothing that is known ends the recursion of {called.callee.function.name}",
@@ -149,7 +149,7 @@ class _Inliner(Operators):
         )
 
     def result(self, called: FunctionCall) -> Item | FunctionCall:
-        """Returns what a function returns, or the call at its end."""
+        """Returns the result of a function, or the call at its end."""
         variables = self.entered(called)
         body = called.callee.function.body
         self.bind(body, variables)
@@ -194,7 +194,7 @@ class _Inliner(Operators):
             return None
         return FunctionCall(callee, (*first, *[self.value(a, variables) for a in e.arguments]), e.line)
 
-    # -- what only a run decides ----------------------------------------------------------------------------------------
+    # -- conditions known at run time ----------------------------------------------------------------------------------
 
     def known(self, condition: Item) -> bool | None:
         """Returns a condition as far as it is known."""

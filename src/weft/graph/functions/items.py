@@ -1,4 +1,4 @@
-"""What names stand for while functions are inlined: tensors of the graph, and values that only the compiler has."""
+"""The values of names while functions are inlined: tensors of the graph, and compile-time values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lambda lifting: functions inside of functions become functions of the model, which are given what they used as first arguments.
+"""Lambda lifting: functions inside of functions become functions of the model, with their free variables as first arguments.
 
     def main(x: f32[8], s: f32[8]):             def main_scaled(s, v):
         scaled = lambda v: v * s                    return mul(v, s)
@@ -31,7 +31,7 @@ from weft.graph.functions.nodes import (
 )
 
 PARTIAL = "partial"
-"""`partial(f, a, b)` is the function that calls *f* with *a*, *b*, and what it is given."""
+"""`partial(f, a, b)` is the function that calls *f* with *a*, *b*, and its own arguments."""
 
 
 def lift_lambdas(functions: Functions) -> Functions:
@@ -76,7 +76,7 @@ class _Lifting:
         return _with_parts(e, {p: self.expression(p, around) for p in _parts(e)})
 
     def lifted(self, f: Function, around: _Around, name: str) -> Expression:
-        """Makes *f* a function of the model; returns what stands for it: its name, applied to the variables that it uses."""
+        """Makes *f* a function of the model; returns an expression for it: its name, applied to its free variables."""
         used = _free(f)
         given = [v for v in around.variables if v in used]
         made = self.fresh(f"{around.path}_{name}")

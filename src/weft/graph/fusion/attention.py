@@ -24,7 +24,7 @@ from weft.te import OpClass
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What fusion knows when it looks for attention: groups as far as they are, users, and the facts of nodes."""
+    """The state of fusion when it looks for attention: groups so far, users, and the facts of nodes."""
 
     group: Callable[[Node], Collection[Node]]
     anchor: Mapping[Node, Node]

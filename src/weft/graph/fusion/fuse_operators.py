@@ -48,9 +48,9 @@ def fuse(
 ) -> FusedGraph:
     """Returns the groups of *graph*, each equal workload with an equal key, and the views between them as aliases.
 
-    Without *merge*, each node is a group of its own. *planner* decides what is computed several times; without one, what is
-    cheapest. A kernel may take *most_buffers*, if that is a limit. With *whole_attention*, a kernel takes both products of an
-    attention, and the softmax between them.
+    Without *merge*, each node is a group of its own. *planner* decides which nodes are recomputed by each consumer; without one,
+    the cheaper way is taken. A kernel may take *most_buffers*, if that is a limit. With *whole_attention*, a kernel takes both
+    products of an attention, and the softmax between them.
     """
     fusion = _Fusion(_with_copied_outputs(graph), planner, most_buffers)
     for node in fusion.graph.nodes if merge else ():
@@ -151,7 +151,7 @@ class _Fusion:
     def _may_repeat(self, node: Node, times: float) -> bool:
         """Tells whether each element of *node* may be computed so many *times*.
 
-        What is made of constants and is not folded is a table in another layout: a call needs the elements that it looks up.
+        An unfolded expression of constants is a table in another layout: a call needs the elements that it looks up.
         """
         if times == inf:
             return bool(node.inputs) and all(isinstance(v, Constant) for v in node.inputs)

@@ -209,7 +209,7 @@ class FusedGraph:
 
     @cached_property
     def versions(self) -> Mapping[Group, tuple[Version, ...]]:
-        """What takes the place of a group's kernel in cases of its sizes: the first whose condition holds.
+        """The kernels in the place of a group's own for cases of its sizes: the first whose condition holds is run.
 
         Where a size is zero that may be, a group has one that computes outputs that have elements all the same. Others are for
         the `cases` that were chosen for it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from math import prod
 
@@ -32,12 +32,13 @@ class NodeFacts:
 
     kind: OpClass
     reads: tuple[OpClass, ...]
-    is_map: bool
-    is_rename: bool
-    is_rearrangement: bool
-    streams: tuple[bool, ...]
-    moved: tuple[int, ...] | None
-    watches: bool
+    _: KW_ONLY
+    is_map: bool = False
+    is_rename: bool = False
+    is_rearrangement: bool = False
+    streams: tuple[bool, ...] = ()
+    moved: tuple[int, ...] | None = None
+    watches: bool = False
 
     def same_index(self, i: int) -> bool:
         """Tells whether an output element needs only the element of input *i* at its own index."""
@@ -47,7 +48,7 @@ class NodeFacts:
 def facts_of(node: Node) -> NodeFacts:
     """Returns the facts of *node*; equal calls share one computation."""
     if node.operator.has_regions:
-        return NodeFacts(OpClass.OPAQUE, (OpClass.OPAQUE,) * len(node.inputs), False, False, False, (), None, False)
+        return NodeFacts(OpClass.OPAQUE, (OpClass.OPAQUE,) * len(node.inputs))
     types = tuple([None if v is None else v.type for v in node.inputs])
     return _facts(node.operator, types, node.attributes)
 
@@ -130,7 +131,16 @@ def _facts(operator: Operator, types: tuple[TensorType | None, ...], attributes:
     is_map, is_rearrangement = all(map(_is_map, operations)), all(map(_is_rearrangement, operations))
     watches = any(map(_watches, operations))
     renames = is_rename_of(given, outputs)
-    return NodeFacts(kind, reads, is_map, renames, is_rearrangement, streams, _moved(given, operations), watches)
+    return NodeFacts(
+        kind,
+        reads,
+        is_map=is_map,
+        is_rename=renames,
+        is_rearrangement=is_rearrangement,
+        streams=streams,
+        moved=_moved(given, operations),
+        watches=watches,
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -1,4 +1,4 @@
-"""Cases of a symbolic size: what stands in its place in the formulas of a kernel that is for that case alone.
+"""Cases of a symbolic size: the expression that replaces it in the formulas of a kernel for that case alone.
 
     n == 0      0                       n <= 16     m, whose limits are 1 and 16
     n == 1      1                       n % 8 == 0  m * 8
@@ -48,4 +48,4 @@ RELATIONS: Final[Mapping[str, Callable[[Var, int], SizeCase]]] = {
     "<=": is_at_most,
     "%": is_multiple,
 }
-"""What makes the case of a size and a number, by the relation of the two."""
+"""The maker of the case of a size and a number, by the relation of the two."""

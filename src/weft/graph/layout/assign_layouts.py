@@ -3,7 +3,7 @@
 Each value has up to four alternatives: it is computed plain (NCHW) or blocked, and either kept in that layout alone or copied to
 the other one too. A node that computes its value blocked reads its inputs blocked. A blocked convolution vectorizes over
 channels, a plain one over elements of a row, where it can load these as vectors; the model's own inputs and outputs are plain.
-`cost.layout` estimates the cycles of each alternative, unless the planner knows what they cost; `pbqp` solves the problem.
+`cost.layout` estimates the cycles of each alternative, unless the planner knows their costs; `pbqp` solves the problem.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ _IN_BLOCKS = (_BLOCKED, _BLOCKED_TOO)
 def nodes_in_blocks(graph: Graph, planner: Planner, *, by_winograd: bool = True) -> set[Node]:
     """Returns the nodes to compute in channel blocks; sizes that are not known count as one.
 
-    Convolutions in blocks may be those *by_winograd*, where that takes less. *planner* decides node by node, each time by what
-    the layouts of all other nodes then cost at best; any nodes may be computed in blocks.
+    Convolutions in blocks may be those *by_winograd*, where that takes less. *planner* decides node by node, each time by the
+    cost that the layouts of all other nodes then have at best; any nodes may be computed in blocks.
     """
     asked = [n for n in graph.nodes if _has_blocked_form(n)]
     subjects = [subject_of(n.output.name) for n in asked]
 
     def solve_jointly(machine: Target, choose: Choose, costs: CostSource) -> list[Question]:
-        answers = _Problem(graph, machine, by_winograd, costs).answers(asked, choose)
+        answers = _Problem(graph, machine, costs, by_winograd=by_winograd).answers(asked, choose)
         return [Question(s, *answers[n]) for s, n in zip(subjects, asked, strict=True)]
 
     decided = planner.decide_jointly(subjects, Layout, solve_jointly)
@@ -75,7 +75,7 @@ _Answer: TypeAlias = "tuple[tuple[Candidate[Layout], ...], Candidate[Layout]]"
 class _Problem:
     """The alternatives of each value, and their costs: in cycles, or in the unit of *known* costs."""
 
-    def __init__(self, graph: Graph, target: Target, by_winograd: bool, known: CostSource) -> None:
+    def __init__(self, graph: Graph, target: Target, known: CostSource, *, by_winograd: bool) -> None:
         self.target = target
         self.by_winograd = by_winograd
         self.known = known

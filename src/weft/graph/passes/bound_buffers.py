@@ -3,7 +3,7 @@
     y = concat(x0, ..., x39)          becomes     y = concat(concat(x0, ..., x28), concat(x29, ..., x39))
     y0, ..., y39 = split(x)           becomes     y0 = slice(x, ...), ..., y39 = slice(x, ...)
 
-Of a concatenation, elements are copied once more, which is what a machine with that limit pays for.
+Elements of a concatenation are copied once more: the price of that limit.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def _operands(node: Node, inputs: Inputs) -> list[Constant | None] | None:
 
 
 def _view(node: Node, weight: Constant | None) -> Constant | None:
-    """Returns what a call only moves, as a view of its memory: a reshape, or the transposition of a large weight."""
+    """Returns a constant that a call only moves as a view of its memory: reshaped, or a large weight transposed."""
     if weight is None:
         return None
     if is_rename(node):

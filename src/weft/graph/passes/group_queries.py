@@ -54,7 +54,7 @@ def _swapped(rank: int) -> tuple[int, ...]:
 
 
 def _turned(v: Value) -> Value | None:
-    """Returns what *v* is the transpose of, in its last two dimensions."""
+    """Returns the operand of a transposition of the last two dimensions; None where *v* is none."""
     is_swap = (
         v.producer is not None and v.producer.op == "transpose" and v.producer.attribute("perm") == _swapped(v.rank)
     )

@@ -14,7 +14,7 @@ from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 
 
 def optimize_regions(graph: Graph, optimize: Callable[[Graph], Graph]) -> Graph:
-    """Returns *graph* with each region replaced by what *optimize* makes of it."""
+    """Returns *graph* with each region optimized by *optimize*."""
     if not any(n.operator.has_regions for n in graph.nodes):
         return graph
 

@@ -105,7 +105,7 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("choose_dot_products", with_planner(choose_dot_products), 2),
     # shapes and scales that the model computes are constants for the patterns of all later passes
     Pass("fold_constants", with_evaluator(fold_constants), 1),
-    # what integers compute is folded, and scales are constants; the tables' indices are bytes, which need no guards
+    # integer arithmetic is folded, and scales are constants; the tables' indices are bytes, which need no guards
     Pass("tabulate_bytes", _tabulate_bytes, 1),
     # on the model's own indices, while the nodes that use them are still the model's; folded ones were checked by folding
     Pass("guard_indices", alone(guard_indices)),
@@ -115,7 +115,7 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("simplify_calls", _simplify_calls, 1),
     # once equal calls look alike
     Pass("eliminate_common_subexpressions", alone(eliminate_common_subexpressions), 1),
-    # reshapes and transpositions are as simple as they get; what is left of repeated heads is slices of states
+    # reshapes and transpositions are as simple as they get; repeated heads are slices of states
     Pass("group_queries", alone(group_queries), 1),
     Pass("write_states_in_place", alone(write_states_in_place), 1),
     Pass("read_states_in_place", alone(read_states_in_place), 1),
@@ -170,7 +170,7 @@ def optimize(
     """Returns *graph* made fast for *target*; *evaluator* computes constants, *trace* receives a report of each pass.
 
     Regions of control flow go through the passes once the graph around them has. Passes put their choices to *planner*, which
-    takes the cheapest unless another is given. Parameters that are read as they lie are inputs of what is returned.
+    takes the cheapest unless another is given. Parameters that are read as they lie are inputs of the returned graph.
 
     With *verify*, every graph that a pass made is verified. Raises the error by which a pass refuses a model, and
     `LoweringError` where a pass crashes; this error names a file, and the command that runs the pass again on the graph in it.

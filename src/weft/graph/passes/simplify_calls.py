@@ -181,7 +181,7 @@ def _neutral(element: float) -> Simplify:
 
 
 def _all_equal(v: Value | None) -> float | None:
-    """Returns the value of each element of a constant, or of what is filled; None where they differ or are not known."""
+    """Returns the value of all elements of a constant or a filled tensor; None where they differ or are not known."""
     if v is not None and v.producer is not None and v.producer.op == "full":
         return float(v.producer.attribute("value") or 0)
     if not is_known(v) or isinstance(v, Deferred) or v.size == 0:

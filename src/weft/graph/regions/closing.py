@@ -41,7 +41,7 @@ def with_values(region: Graph, inputs: list[Value], stands_for: Mapping[Value, V
 
 
 def closed(region: Graph, captures: list[Value]) -> Graph:
-    """Returns *region* with an input for each of *captures* at its end, in the place of what it used."""
+    """Returns *region* with an input for each of *captures* at its end, in the place of the captured value."""
     taken = {v.name for v in region.inputs}
     added: list[Value] = []
     for v in captures:

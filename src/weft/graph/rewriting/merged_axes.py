@@ -2,7 +2,7 @@
 
     y = relu(f(x) + b)      becomes     t = relu(f'(x) + reshape(b)); y = reshape(t)
 
-The reshapes cost nothing. A pass says which nodes are computed so, and what shape operands of maps then have.
+The reshapes cost nothing. A pass says which nodes are computed so, and which shapes operands of maps then have.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class MergedAxes(ABC):
         return new.add(node.op, twins, source=node.source, **node.keywords)
 
     def _operand(self, new: Graph, v: Value, shape: Shape, whole: Shape) -> Value:
-        """Returns an operand of a map; what others may share is remembered."""
+        """Returns an operand of a map; reshapes that other maps may share are remembered."""
         if v.shape == whole:
             return self.merged(new, v, shape)
         return v if v.shape == shape else new.add("reshape", [v], shape=shape)

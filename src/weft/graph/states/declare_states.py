@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.graph.core.graph import Graph, Node
+from weft.graph.core.graph_state import Growth, State
 from weft.graph.core.graph_values import Constant, Value
-from weft.graph.core.state_pairs import Growth, State
 from weft.graph.core.type_text import type_text
 from weft.graph.rewriting.rewriter import drop_dead
 from weft.graph.states.match_states import match_states, matching
@@ -92,7 +92,7 @@ def _growing(graph: Graph, taken: Value, output: int, capacity: Mapping[str, int
 
 
 def _check_capacities(graph: Graph, capacity: Mapping[str, int], growing: Mapping[int, _Growing]) -> None:
-    """Refuses a capacity of what is no state that grows."""
+    """Refuses a capacity for an input that is no growing state."""
     names = [graph.inputs[n].name for n in growing]
     for pattern in capacity:
         if not any(matching({pattern: 0}, name) for name in names):
@@ -158,7 +158,7 @@ class _Declaring:
         return made
 
     def left(self, made: Graph, n: int, m: int) -> Value:
-        """Returns what a call leaves of the state that is input *n*."""
+        """Returns the value that a call leaves of the state that is input *n*."""
         return self.grown[self.old.inputs[n]] if n in self.growing else made.outputs[m]
 
     def state(self, n: int, m: int) -> State:
@@ -173,7 +173,7 @@ class _Declaring:
         return State(taken.name, Growth(g.axis, g.length, self.bounds[g.length], grown), initial)
 
     def rule(self, made: Graph, node: Node, inputs: tuple[Value | None, ...]) -> Sequence[Value] | None:
-        """Replaces the concatenation of a state with new rows; other nodes read of a state what it was long."""
+        """Replaces the concatenation of a state with new rows; other nodes read the rows that the state had before."""
         state = self.appends.get(node)
         if state is None:
             read = [self.rows_of(made, v) for v in inputs]
@@ -196,7 +196,7 @@ class _Declaring:
         return [self.first(made, whole, g.axis, size, node.output.name)]
 
     def rows_of(self, made: Graph, v: Value | None) -> Value | None:
-        """Returns what a node reads where it reads the memory of a state: the rows that it had when the call began."""
+        """Returns the rows that a state had when the call began where *v* is its memory, else *v* itself."""
         for state, memory in self.storage.items():
             if v is memory:
                 g = self.rows[state]

@@ -14,7 +14,7 @@ from weft.ir import Expr, Var, substitute
 from weft.ops import TensorType, simplify_size
 
 Nodes = Callable[[Graph, Node, tuple[Value | None, ...]], Sequence[Value] | None]
-"""Takes the graph being made, a node of the old one, and its inputs in the new one; returns what stands for its outputs, or None
+"""Takes the graph being made, a node of the old one, and its inputs in the new one; returns replacements of its outputs, or None
 to rename it alone."""
 
 

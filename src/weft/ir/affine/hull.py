@@ -23,5 +23,5 @@ def hull(a: Ends | None, b: Ends | None, bounds: Bounds) -> Ends | None:
 
 
 def smaller(a: Expr, b: Expr, bounds: Bounds) -> Expr | None:
-    """Returns the smaller of two indices, if it is known which one that is."""
+    """Returns the smaller of two indices; None where it is not known which one is smaller."""
     return a if a is b or prove(a <= b, bounds) else b if prove(b <= a, bounds) else None

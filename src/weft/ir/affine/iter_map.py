@@ -173,7 +173,7 @@ class _Uses:
             self.by_source[fused].append(replace(x, source=fused, lower=lower))
 
     def _of_smaller_sum(self, x: Split, digits: Sequence[Split]) -> Split:
-        """Reads `(i*4 + j) % 6` beside `(i % 3*4 + j) // 6` as a digit of that sum: what `% 3` drops is a multiple of 12."""
+        """Reads `(i*4 + j) % 6` beside `(i % 3*4 + j) // 6` as a digit of that sum: `% 3` drops a multiple of 12."""
         if x.lower is ONE and not x.reversed and isinstance(x.source, Fused):
             for d in digits:
                 if (

@@ -55,7 +55,7 @@ def judge(
 
 
 def _uses(sums: Sequence[Terms], sizes: Mapping[Var, int]) -> Collection[int]:
-    """Returns in how many of *sums* each loop is; one that runs once is zero, and does not count."""
+    """Returns the number of *sums* that each loop is in; a loop that runs once is zero, and does not count."""
     uses = {v: 0 for v, size in sizes.items() if size > 1}
     for terms in sums:
         for _, v in terms:

@@ -1,4 +1,4 @@
-"""Questions about expressions under known bounds: is a condition certain, what are an expression's extremes, is it linear."""
+"""Proofs of conditions under known bounds, the extremes of expressions, and tests for linear ones."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def _extremes(e: Expr, variables: Collection[Var], bounds: Bounds) -> tuple[Expr
     for v in sorted([v for v in variables if v in order], key=lambda v: -order[v]):
         if v not in used:
             continue
-        below = _without(v, low, False, context)
-        above = _without(v, high, True, context)
+        below = _without(v, low, context, top=False)
+        above = _without(v, high, context, top=True)
         if below is None or above is None:
             return None
         low, high = below, above
@@ -99,10 +99,10 @@ def _variables(p: Poly) -> set[Var]:
     return {v for m in p for atom in m for v in free_vars(atom)}
 
 
-def _without(v: Var, p: Poly, top: bool, context: Simplifier) -> Poly | None:
+def _without(v: Var, p: Poly, context: Simplifier, *, top: bool) -> Poly | None:
     """Replaces *v* in each of its powers."""
     for _ in range(_DEGREE):
-        bound = extreme(p, v, top, context) if _mentions(p, v) else p
+        bound = extreme(p, v, context, top=top) if _mentions(p, v) else p
         if bound is None or bound is p:
             return bound
         p = bound

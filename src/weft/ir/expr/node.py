@@ -58,7 +58,7 @@ class Node:
     is_body: ClassVar[bool] = False
     """Whether nodes of this class are listed by their parent's `bodies()`, as statements are."""
     trait: ClassVar[int] = 0
-    """What nodes of this class are looked for as: `READS`, `ADDRESSES`, `SELECTS`, `DIVIDES`, or nothing of these."""
+    """The trait by which searches find nodes of this class: `READS`, `ADDRESSES`, `SELECTS`, `DIVIDES`, or none (0)."""
 
     def children(self) -> tuple[Node, ...]:
         """Returns the sub-nodes, in field order."""
@@ -99,7 +99,7 @@ def node(cls: C) -> C:
     scope: dict[str, Any] = {"table": _INTERNED, "entry": _Entry, "forget": _forget, "new": object.__new__}
     scope["set_traits"] = vars(Node)["traits"].__set__
     scope.update({f"set_{n}": getattr(new_cls, n).__set__ for n in fields + derived})
-    exec(_source(declared, derived, hasattr(cls, "check")), scope)
+    exec(_source(declared, derived, checked=hasattr(cls, "check")), scope)
     for name in ("__new__", "children", "bodies", "rebuild", "__reduce__"):
         setattr(new_cls, name, scope[name])
     result: C = new_cls
@@ -125,7 +125,7 @@ _VALUE_KEY: Final = "{n}.__class__, {n}.hex() if {n}.__class__ is float else {n}
 """1, 1.0 and True hash alike, so a leaf is keyed with its class, and a float by its bits (0.0 == -0.0, nan != nan)."""
 
 
-def _source(fields: dict[str, Field], derived: tuple[str, ...], checked: bool) -> str:
+def _source(fields: dict[str, Field], derived: tuple[str, ...], *, checked: bool) -> str:
     """Writes the constructor and the walkers of a node class as Python source: they are the hottest code there is."""
     key = "".join([(_VALUE_KEY if f.kind is Kind.VALUE else "{n}, ").format(n=n) for n, f in fields.items()])
     children = [(_CHILD.get(f.kind, "").format(n=n), f.is_body) for n, f in fields.items()]

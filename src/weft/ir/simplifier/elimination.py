@@ -141,7 +141,7 @@ def _split_choice(p: Poly, m: Monomial, k: int, target: int | None, ctx: Context
 
 def _eliminate_last(p: Poly, target: int | None, ctx: Context, fuel: int) -> int | None:
     for v in variables(p, ctx):
-        reduced = extreme(p, v, False, ctx)
+        reduced = extreme(p, v, ctx, top=False)
         if reduced is not None and reduced != p:
             return lowest(reduced, target, ctx, fuel)
     return None
@@ -154,7 +154,7 @@ def variables(p: Poly, ctx: Context) -> Iterator[Var]:
     return iter(sorted(found, key=lambda v: -order[v]))
 
 
-def extreme(p: Poly, v: Var, top: bool, ctx: Context) -> Poly | None:
+def extreme(p: Poly, v: Var, ctx: Context, *, top: bool) -> Poly | None:
     """Returns a bound of *p*, from above if *top*, in which *v* has been replaced; None where that cannot be done.
 
     The bound is reached where *p* is linear in *v*, or monotone through one division. Of a power of *v* one factor is
@@ -173,9 +173,9 @@ def extreme(p: Poly, v: Var, top: bool, ctx: Context) -> Poly | None:
             add_to(by_atom.setdefault(touched[0], {}), {m[:at] + m[at + 1 :]: k})
     for atom, factor in by_atom.items():
         if ctx.is_at_least(factor, 0):
-            end = _end(atom, v, top, ctx)
+            end = _end(atom, v, ctx, top=top)
         elif ctx.is_at_least(scaled(factor, -1), 0):
-            end = _end(atom, v, not top, ctx)
+            end = _end(atom, v, ctx, top=not top)
         else:
             return None
         if end is None:
@@ -184,21 +184,21 @@ def extreme(p: Poly, v: Var, top: bool, ctx: Context) -> Poly | None:
     return rest
 
 
-def _end(atom: Expr, v: Var, top: bool, ctx: Context) -> Poly | None:
+def _end(atom: Expr, v: Var, ctx: Context, *, top: bool) -> Poly | None:
     """Returns the largest (*top*) or smallest value of *atom* as *v* varies, without *v*."""
     if atom is v:
         end = ctx.bounds.ranges[v][top]
         return None if end is None else ctx.poly(end)
     found: Poly | None = None
     if type(atom) is FloorDiv:
-        found = _end_of_quotient(atom, v, top, ctx)
+        found = _end_of_quotient(atom, v, ctx, top=top)
     elif type(atom) is FloorMod and not mentions(atom.b, v):
         d = ctx.poly(atom.b)
         if ctx.is_at_least(d, 1):
             found = plus(d, {(): -1}) if top else {}
     elif type(atom) in (Min, Max):
-        a = extreme(ctx.poly(atom.a), v, top, ctx)  # type: ignore[attr-defined]
-        b = extreme(ctx.poly(atom.b), v, top, ctx)  # type: ignore[attr-defined]
+        a = extreme(ctx.poly(atom.a), v, ctx, top=top)  # type: ignore[attr-defined]
+        b = extreme(ctx.poly(atom.b), v, ctx, top=top)  # type: ignore[attr-defined]
         if a is not None and b is not None:
             found = ctx.poly(type(atom)(poly_to_expr(a, atom.dtype), poly_to_expr(b, atom.dtype)))  # type: ignore[call-arg]
     if found is None:
@@ -207,9 +207,9 @@ def _end(atom: Expr, v: Var, top: bool, ctx: Context) -> Poly | None:
     return found
 
 
-def _end_of_quotient(atom: FloorDiv, v: Var, top: bool, ctx: Context) -> Poly | None:
+def _end_of_quotient(atom: FloorDiv, v: Var, ctx: Context, *, top: bool) -> Poly | None:
     if mentions(atom.b, v):
         return None
     d = ctx.poly(atom.b)
-    x = extreme(ctx.poly(atom.a), v, top, ctx)
+    x = extreme(ctx.poly(atom.a), v, ctx, top=top)
     return ctx.quotient(x, d, atom.dtype) if x is not None and ctx.is_at_least(d, 1) else None

@@ -1,4 +1,4 @@
-"""Vectors of indices that are runs of numbers, though they are not written as such."""
+"""Vectors of indices that equal ramps, though they are other expressions."""
 
 from __future__ import annotations
 

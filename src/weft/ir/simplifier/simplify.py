@@ -168,7 +168,7 @@ class Simplifier:
         return v if lo is not hi or lo is None else self.simplify(lo)
 
     def _better(self, n: Expr) -> Expr | None:
-        """Returns something simpler than *n*, or None."""
+        """Returns a simpler expression than *n*, or None."""
         if n.dtype.lanes == 1 and (engine := _ENGINES.get(type(n))) is not None:
             if is_exact(n.a.dtype):  # type: ignore[attr-defined]
                 return engine(self, n)

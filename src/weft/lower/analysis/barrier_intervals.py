@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from weft.ir import ONE, ZERO, Bounds, Const, Expr, Var, assume, simplify, substitute
 from weft.loop import (
@@ -47,6 +47,7 @@ class ThreadAccess:
     spot: ThreadSpot
     buffer: Buffer
     indices: tuple[Expr, ...] | None
+    _: KW_ONLY
     writes: bool
     by_all: bool
 
@@ -105,16 +106,16 @@ def accesses(spots: list[ThreadSpot]) -> Iterator[ThreadAccess]:
         s = spot.stmt
         alone = _is_for_one(s)
         for n in [x for e in own_exprs(s) for x in loads(e)]:
-            yield ThreadAccess(spot, n.buffer, n.indices, False, not alone)
+            yield ThreadAccess(spot, n.buffer, n.indices, writes=False, by_all=not alone)
         if isinstance(s, Call):
             for writes, addresses in enumerate(addresses_touched(s)):
                 for a in addresses:
-                    yield ThreadAccess(spot, a.buffer, _indices(spot, s, a), bool(writes), not alone)
+                    yield ThreadAccess(spot, a.buffer, _indices(spot, s, a), writes=bool(writes), by_all=not alone)
         if isinstance(s, Store):
-            yield ThreadAccess(spot, s.buffer, s.indices, True, not alone)
+            yield ThreadAccess(spot, s.buffer, s.indices, writes=True, by_all=not alone)
         elif isinstance(s, View):
-            yield ThreadAccess(spot, s.source, None, False, True)
-            yield ThreadAccess(spot, s.source, None, True, True)
+            yield ThreadAccess(spot, s.source, None, writes=False, by_all=True)
+            yield ThreadAccess(spot, s.source, None, writes=True, by_all=True)
 
 
 def _indices(spot: ThreadSpot, call: Call, a: Address) -> tuple[Expr, ...] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
 from weft.ir import ONE, TRUE, ZERO, Bounds, Expr, Node, Var, accesses, conjuncts, free_vars, map_nodes, simplify
@@ -69,9 +69,10 @@ class Use:
     buffer: Buffer
     place: Place
     box: tuple[tuple[Expr, Expr], ...]
+    _: KW_ONLY
     reads: bool
-    defines: bool
-    reduced: frozenset[Var]
+    defines: bool = False
+    reduced: frozenset[Var] = frozenset()
     guard: tuple[Expr, ...] = ()
 
 
@@ -143,19 +144,19 @@ def _point(buffer: Buffer, indices: tuple[Expr, ...], place: Place, values: Valu
     at = [_at(i, values) for i in indices]
     whole_store = not reads and isinstance(place.stmt, Store) and place.stmt.mask is None
     if any(i.dtype.lanes != 1 for i in at):
-        return Use(buffer, place, _all_of(buffer), reads, False, frozenset())
-    return Use(buffer, place, tuple([(i, i) for i in at]), reads, whole_store, frozenset())
+        return Use(buffer, place, _all_of(buffer), reads=reads)
+    return Use(buffer, place, tuple([(i, i) for i in at]), reads=reads, defines=whole_store)
 
 
 def _whole(buffer: Buffer, place: Place) -> Use:
-    return Use(buffer, place, _all_of(buffer), True, False, frozenset())
+    return Use(buffer, place, _all_of(buffer), reads=True)
 
 
 def _passed(s: Stmt, a: Address, place: Place, values: Values) -> Use:
     """Returns the use of a buffer of which *s* passes an address."""
     fixed = fixed_dimensions(s, a) if isinstance(s, Call) else 0
     at = [_at(i, values) for i in a.indices[:fixed]]
-    return Use(a.buffer, place, (*[(i, i) for i in at], *_all_of(a.buffer)[fixed:]), True, False, frozenset())
+    return Use(a.buffer, place, (*[(i, i) for i in at], *_all_of(a.buffer)[fixed:]), reads=True)
 
 
 def _all_of(buffer: Buffer) -> tuple[tuple[Expr, Expr], ...]:
@@ -170,15 +171,15 @@ def _block_uses(s: Block, place: Place, values: Values) -> Iterator[Use]:
     own = {r.buffer for r in s.reads}
     guard = tuple([_at(c, values) for c in conjuncts(s.predicate)])
     for r in s.reads:
-        yield Use(r.buffer, place, _box(r, values), True, False, frozenset(), guard)
+        yield Use(r.buffer, place, _box(r, values), reads=True, guard=guard)
     exact = _writes_all(s)
     guard = tuple([_at(c, values) for c in _beside_domain(s)])
     reduced = frozenset(v for a in s.axes if a.kind is not AxisKind.SPATIAL for v in free_vars(_at(a.var, values)))
     for r in s.writes:
         plain = exact and r.buffer not in own and (s.init is not None or not reduced)
         if s.init is not None:  # each update reads the result of the one before
-            yield Use(r.buffer, place, _box(r, values), True, False, frozenset())
-        yield Use(r.buffer, place, _box(r, values), False, plain, reduced, guard)
+            yield Use(r.buffer, place, _box(r, values), reads=True)
+        yield Use(r.buffer, place, _box(r, values), reads=False, defines=plain, reduced=reduced, guard=guard)
 
 
 def _box(r: Region, values: Values) -> tuple[tuple[Expr, Expr], ...]:

@@ -10,7 +10,7 @@ from weft.loop import For, If, LoopKind, Stmt, Store, mentioned, own_exprs, sub_
 
 
 class Guards:
-    """The single conditions that guard something in a statement, remembered by statement."""
+    """The single conditions of the guards in a statement, remembered by statement."""
 
     def __init__(self) -> None:
         self.memo: dict[Node, tuple[Expr, ...]] = {}

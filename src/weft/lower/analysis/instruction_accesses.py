@@ -15,7 +15,7 @@ NOWHERE: Final = Bounds()
 def fixed_dimensions(call: Call, address: Address, bounds: Bounds = NOWHERE) -> int:
     """Returns how many dimensions *call* stays in at the index of *address*, the first ones; it may access all of the others.
 
-    One, for what has been copied when a thread has waited for it. 0 for a call that is no tensor instruction, and where the
+    One for the destination of a copy that a thread has waited for. 0 for a call that is no tensor instruction, and where the
     strides of its operand are not known. *bounds* are those of the variables around the call.
     """
     if call.callee == ASYNC_WAIT:

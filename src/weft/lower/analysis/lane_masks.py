@@ -1,4 +1,4 @@
-"""In which lanes the loads of a statement are wanted, as far as that is known while compiling.
+"""The lanes in which the loads of a statement are wanted, as far as they are known while compiling.
 
     B[ramp(0, 1, 4)] = select(ramp(0, 1, 4) < broadcast(3, 4), A[ramp(i, n, 4)], broadcast(0.0, 4))
 

@@ -85,7 +85,7 @@ def _allocated(body: Stmt) -> list[Buffer]:
 
 
 def copies_of(b: Buffer, count: int) -> Buffer:
-    """Returns a buffer with so many copies of *b*, along a dimension before the others."""
+    """Returns a buffer with *count* copies of *b*, along a new first dimension."""
     if b.strides is None:
         return Buffer(b.name, (count, *b.shape), b.dtype, b.scope)
     outermost = b.strides[0] * b.shape[0]

@@ -112,7 +112,7 @@ def _covers(buffer: Buffer, w: Use, r: Use) -> bool:
 
 
 def _limited(condition: Expr) -> Expr | None:
-    """Returns what a condition sets a limit to."""
+    """Returns the expression that an upper bound limits; None for another condition."""
     return condition.a if isinstance(condition, Lt) else None
 
 

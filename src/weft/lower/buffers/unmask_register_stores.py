@@ -26,9 +26,9 @@ from weft.loop import (
     Store,
     bound_vars,
     loads,
-    own_buffers,
     statements,
 )
+from weft.lower.analysis.store_accesses import StoreAccess, store_accesses
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, extent_bounds, map_functions
 
 
@@ -52,7 +52,7 @@ class _Unmask(StmtRewriter):
 
 
 @dataclass(frozen=True)
-class _Use:
+class _Vector:
     """A vector of a buffer that a store reads or writes: its first index, its length, and the mask of the store."""
 
     begin: Expr
@@ -75,35 +75,30 @@ class _Use:
 
 def _never_leave(body: Stmt, buffer: Buffer) -> bool:
     """Tells whether the masked stores that use *buffer* exclude the same elements everywhere in *body*, which no others use."""
+    uses = store_accesses(body, buffer)
+    vectors = None if uses is None else _vectors(uses)
+    if vectors is None:
+        return False
     bounds, bound = Bounds(), set[Var]()
-    uses: list[_Use] = []
     for s in statements(body):
         bound.update(bound_vars(s))
         bounds = extent_bounds(bounds, s) if isinstance(s, For) else bounds
-        found = _uses_in(s, buffer)
-        if found is None:
-            return False
-        uses += found
-    masked, plain = ([u for u in uses if (u.mask is not None) is m] for m in (True, False))
+    masked, plain = ([v for v in vectors if (v.mask is not None) is m] for m in (True, False))
     if not all(_are_apart(a, b) for a in set(masked) for b in set(plain)):
         return False
     return _has_one_mask(masked, bound) or _are_same_ends(masked, bound, bounds)
 
 
-def _uses_in(s: Stmt, buffer: Buffer) -> list[_Use] | None:
-    """Returns the vectors of *buffer* that a statement itself loads and stores; None where it uses it otherwise."""
-    if not isinstance(s, Store):
-        return None if buffer in own_buffers(s) else []
-    if buffer in [x.buffer for i in s.indices for x in loads(i)]:
-        return None
-    used = [x.indices for x in loads(s.value) if x.buffer is buffer] + [s.indices] * (s.buffer is buffer)
-    vectors = [i[0] for i in used if len(i) == 1 and isinstance(i[0], Ramp) and i[0].stride is ONE]
-    return [_Use(v.base, v.lanes, s.mask) for v in vectors] if len(vectors) == len(used) else None
+def _vectors(uses: Sequence[StoreAccess]) -> list[_Vector] | None:
+    """Returns the vectors that the stores load and store; None where one of them accesses other elements than neighbours."""
+    used = [(i, u.store.mask) for u in uses for i in u.indices]
+    found = [_Vector(i.base, i.lanes, m) for i, m in used if isinstance(i, Ramp) and i.stride is ONE]
+    return found if len(found) == len(used) else None
 
 
-def _are_apart(a: _Use, b: _Use) -> bool:
+def _are_apart(a: _Vector, b: _Vector) -> bool:
     """Tells whether two vectors never overlap, whatever rows they are in: the variables in their indices count rows."""
-    terms = [dict(poly_of(u.begin)) for u in (a, b)]
+    terms = [dict(poly_of(v.begin)) for v in (a, b)]
     first, second = (t.pop((), 0) for t in terms)
     row = gcd(*[k for t in terms for k in t.values()])
     if row == 0:
@@ -111,23 +106,27 @@ def _are_apart(a: _Use, b: _Use) -> bool:
     return a.lanes <= (second - first) % row <= row - b.lanes
 
 
-def _has_one_mask(uses: Sequence[_Use], bound: Set[Var]) -> bool:
+def _has_one_mask(vectors: Sequence[_Vector], bound: Set[Var]) -> bool:
     """Tells whether all masks are the same, lane by lane, and any two of the vectors are equal or disjoint."""
-    mask = uses[0].mask if uses and len({u.mask for u in uses}) == 1 else None
+    mask = vectors[0].mask if vectors and len({v.mask for v in vectors}) == 1 else None
     if mask is None or loads(mask) or not bound.isdisjoint(free_vars(mask)):
         return False
-    apart = gcd(*[k for u in uses for k in poly_of(u.begin).values()])
-    return apart == 0 or apart >= uses[0].lanes  # they begin at multiples of it
+    apart = gcd(*[k for v in vectors for k in poly_of(v.begin).values()])
+    return apart == 0 or apart >= vectors[0].lanes  # they begin at multiples of it
 
 
-def _are_same_ends(uses: Sequence[_Use], bound: Set[Var], bounds: Bounds) -> bool:
+def _are_same_ends(vectors: Sequence[_Vector], bound: Set[Var], bounds: Bounds) -> bool:
     """Tells whether each vector is part of a row, and the masks exclude the same end of each row."""
-    rows = [(u, u.row) for u in uses]
-    known = [(u, *r) for u, r in rows if r is not None]
+    rows = [(v, v.row) for v in vectors]
+    known = [(v, *r) for v, r in rows if r is not None]
     sizes = {size for _, _, size in known}
-    if len(known) < len(uses) or len(sizes) != 1 or any(loads(n) or not bound.isdisjoint(free_vars(n)) for n in sizes):
+    if (
+        len(known) < len(vectors)
+        or len(sizes) != 1
+        or any(loads(n) or not bound.isdisjoint(free_vars(n)) for n in sizes)
+    ):
         return False
-    apart = gcd(*[k for u, first, _ in known for k in plus(poly_of(u.begin), poly_of(first), -1).values()])
+    apart = gcd(*[k for v, first, _ in known for k in plus(poly_of(v.begin), poly_of(first), -1).values()])
     return apart == 0 or all(
-        prove(first >= ZERO, bounds) and prove(first + u.lanes <= apart, bounds) for u, first, _ in known
+        prove(first >= ZERO, bounds) and prove(first + v.lanes <= apart, bounds) for v, first, _ in known
     )

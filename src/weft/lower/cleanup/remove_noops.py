@@ -48,7 +48,7 @@ def _cleaned(function: Function) -> Stmt:
 
 
 def _read(root: Stmt) -> set[Buffer]:
-    """Returns the live buffers: those that are loaded, passed to callees, or sources of views."""
+    """Returns the live buffers: loaded ones, arguments of calls, and sources of views."""
     found: set[Buffer] = set()
     seen: set[Node] = set()
     for s in statements(root):

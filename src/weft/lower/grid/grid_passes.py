@@ -66,7 +66,7 @@ GRID_PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("simplify_program", alone(simplify_program)),
     # conditions on single elements are still those of the tile
     Pass("unguard_register_sums", alone(unguard_register_sums), optional=True),
-    # of flat buffers; what a thread accesses side by side
+    # flat buffers only; vectorizes the neighbouring accesses of a thread
     Pass("vectorize", vectorize),
     # sums of ramps become ramps
     Pass("simplify_vectors", alone(simplify_program), optional=True),

@@ -130,7 +130,7 @@ class _Plan:
         made: list[Dependence] = []
         for a, b in product(found, found):
             if a.writes and _is_wait(b):
-                continue  # what fills the buffer is copied by each thread, which waits for its own copies
+                continue  # each thread fills the buffer by copies of its own, and waits for these
             around = meet(a.spot, b.spot)
             in_turn = a.spot.number < b.spot.number and not _excludes(around, a.spot, b.spot)
             carriers = [p for p in around.outwards() if _is_serial(p.stmt) and not _is_own(a, p)]
@@ -309,7 +309,7 @@ def _arc(d: Dependence, level: ThreadSpot) -> list[int]:
     parts = _parts(level)
     first, last = _part_of(d.source.spot, level), _part_of(d.sink.spot, level)
     i = -1 if first is None else parts.index(first)
-    j = 0 if last is None else parts.index(last)  # what is bound around the parts is computed before the first one
+    j = 0 if last is None else parts.index(last)  # bindings around the parts are computed before the first one
     if d.carrier is None:
         return list(range(i + 1, j + 1))
     # Behind the last part is as good as before the first one.

@@ -155,7 +155,7 @@ class _Lower(StmtRewriter):
         return For(s.var, s.begin, s.extent, s.kind, body, s.notes)
 
     def _tree(self, c: _Combination, axis: str) -> Stmt:
-        """Returns the steps, each by fewer threads than the one before, and then the combination of what is left."""
+        """Returns the steps, each by fewer threads than the one before, and then the combination of the results that remain."""
         scope = self._scope(axis, c.count)
         rows = {b: Buffer(f"{b.name}_row", (c.count,), b.dtype, scope) for b in c.parts}
         t = Var("t")

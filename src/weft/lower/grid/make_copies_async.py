@@ -30,8 +30,10 @@ from weft.targets.instructions import ASYNC_COPIES, COPY_BYTES
 
 
 def make_copies_async(program: Program, target: Target) -> Program:
-    """Returns *program* with asynchronous copies, or without what waits for them."""
-    return map_functions(program, lambda f: _Make(_awaited(f.body), target.has(ASYNC_COPIES)).rewrite(f.body))
+    """Returns *program* with asynchronous copies, or without the waits for them where the target has none."""
+    return map_functions(
+        program, lambda f: _Make(_awaited(f.body), has_copies=target.has(ASYNC_COPIES)).rewrite(f.body)
+    )
 
 
 def _awaited(body: Stmt) -> set[Buffer]:
@@ -43,7 +45,7 @@ def _awaited(body: Stmt) -> set[Buffer]:
 class _Make(StmtRewriter):
     """Changes stores and calls; expressions stay."""
 
-    def __init__(self, awaited: set[Buffer], has_copies: bool) -> None:
+    def __init__(self, awaited: set[Buffer], *, has_copies: bool) -> None:
         self.awaited = awaited
         self.has_copies = has_copies
 

@@ -5,8 +5,8 @@
             Y[b * 256 + t] = ...                ->             Y[i64(i32(b) * 256 + i32(t))] = ...
 
 Each step of a computation is narrowed by itself, from the operands on: where its range is in 32 bits, and those of its operands
-are, it is exact in 32 bits. Ranges are those of the loops, of what is bound, and of sizes: a buffer has at most as many bytes as
-the machine lets a kernel take (`Grid.buffer_bytes`), and each factor of its size is at least one.
+are, it is exact in 32 bits. Ranges are known of loop variables, of `Let` bindings, and of sizes: a buffer has at most as many
+bytes as the machine lets a kernel take (`Grid.buffer_bytes`), and each factor of its size is at least one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _COMPARISONS: Final = (Lt, Le, Eq, Ne)
 
 
 def narrow_indices(program: Program, target: Target) -> Program:
-    """Returns *program* with kernels that compute in i32 what fits, where the target's indices are of 32 bits."""
+    """Returns *program* with kernels that compute indices in i32 where they fit, where the target's indices are of 32 bits."""
     if target.grid is None or target.grid.index_bits > i32.bits:
         return program
     most = target.grid.buffer_bytes
@@ -94,7 +94,7 @@ def _limits(size: Expr, most: int) -> list[tuple[Var, int]]:
 
 
 def narrowed(e: Expr) -> Expr | None:
-    """Returns an integer of 64 bits as one of 32, where it is one that was made wider, or a constant that fits."""
+    """Returns an i64 as i32 where it was widened from that, or is a constant that fits."""
     if isinstance(e, Const):
         return const(int(e.value), i32) if LOW <= int(e.value) <= HIGH else None
     return e.a if isinstance(e, Cast) and e.dtype is INDEX and e.a.dtype is i32 else None

@@ -10,11 +10,11 @@
                                                                commit
                                                                ...
 
-What fills a buffer is a part of the loop's body of its own. In each iteration a group of copies is committed, which may be empty,
-so that the groups to wait for are counted alike. All threads wait, so that a barrier is put between that and what reads the
-places. Copies begin right after it; but where a place is retained for longer, behind what reads others, so that in any case a
-barrier is between its last use in an iteration that is over, and the copies. See NVIDIA's "CUDA C++ Programming Guide", section
-"Asynchronous Data Copies using LDGSTS".
+The copies that fill a buffer are a part of the loop's body of their own. In each iteration a group of copies is committed, which
+may be empty, so that the groups to wait for are counted alike. All threads wait, so that a barrier is put between the wait and
+the consumers of the places. Copies begin right after it; but where a place is retained for longer, behind the consumers of other
+buffers, so that in any case a barrier is between its last use in an iteration that is over, and the copies. See NVIDIA's "CUDA
+C++ Programming Guide", section "Asynchronous Data Copies using LDGSTS".
 """
 
 from __future__ import annotations

@@ -1,18 +1,17 @@
-"""Takes the conditions of a tile's end away from sums in a thread's registers: what is beyond the end is summed, and never read.
+"""Drops the guards of a tile's remainder from sums in a thread's registers: elements beyond the end are summed, but never read.
 
     for i: if x * 4 + i < n: c[i] = 0.0                          for i: c[i] = 0.0
     for k, i: if x * 4 + i < n: c[i] = c[i] + A[i] * B[k]   ->   for k, i: c[i] = c[i] + A[i] * B[k]
     for i: if x * 4 + i < n: C[x * 4 + i] = c[i]                 for i: if x * 4 + i < n: C[x * 4 + i] = c[i]
 
-All accesses of an element of `c` are under a condition on where it is, the same for all. So without it what other elements
-hold is read by their own sums alone, provided that these read inside of their buffers, whatever is there. With conditions in the
-innermost loop a thread would wait for each comparison, and its compiler keep fewer operations apart.
+All accesses of an element of `c` are under a condition on where it is, the same for all. So without the condition, the values
+that other elements hold are read by their own sums alone, provided that these load inside of their buffers. With conditions in
+the innermost loop a thread would wait for each comparison, and its compiler keep fewer operations apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
@@ -41,10 +40,10 @@ from weft.loop import (
     Store,
     bound_vars,
     loads,
-    own_buffers,
     statements,
     sub_statements,
 )
+from weft.lower.analysis.store_accesses import StoreAccess, store_accesses
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, extent_bounds, map_functions
 from weft.targets import Sight, sight_of
 
@@ -52,16 +51,6 @@ from weft.targets import Sight, sight_of
 def unguard_register_sums(program: Program) -> Program:
     """Returns *program*, with flat buffers and before it has vectors, without such conditions."""
     return map_functions(program, lambda f: _Unguard().rewrite(f.body))
-
-
-@dataclass(frozen=True)
-class _Use:
-    """A store that reads or writes a buffer at *index*, under *guards*, inside of *loops*, from the outermost on."""
-
-    store: Store
-    index: Expr
-    guards: tuple[Expr, ...]
-    loops: tuple[For, ...]
 
 
 class _Unguard(StmtRewriter):
@@ -104,10 +93,12 @@ def _leaves(s: Stmt) -> Iterator[Stmt]:
 
 def _needless(body: Stmt, buffer: Buffer, bounds: Bounds) -> set[Expr]:
     """Returns the conditions that stores to *buffer* need not have."""
-    uses = _uses(body, buffer)
+    uses = store_accesses(body, buffer)
     bound = {v for s in statements(body) for v in bound_vars(s)}
-    places = [_places(u) for u in uses or ()]
-    if not uses or None in places:
+    if not uses or any(len(u.indices) > 1 or u.store.mask is not None for u in uses):
+        return set()
+    places = [_places(u) for u in uses]
+    if None in places:
         return set()
     named = [_conditions(u, p or {}, bound) for u, p in zip(uses, places, strict=True)]
     shared = set.intersection(*[set(n.values()) for n in named])
@@ -121,37 +112,9 @@ def _needless(body: Stmt, buffer: Buffer, bounds: Bounds) -> set[Expr]:
     return found
 
 
-def _uses(body: Stmt, buffer: Buffer) -> list[_Use] | None:
-    """Returns the stores that use *buffer*, each at one index; None where it is used otherwise, or other elements are read."""
-    found: list[_Use] = []
-    stack: list[tuple[Stmt, tuple[Expr, ...], tuple[For, ...]]] = [(body, (), ())]
-    while stack:
-        s, guards, loops = stack.pop()
-        if isinstance(s, Store):
-            indices = _indices(s, buffer)
-            if indices is None:
-                return None
-            found += [_Use(s, i, guards, loops) for i in indices]
-        elif buffer in own_buffers(s):
-            return None
-        elif isinstance(s, If):
-            stack.append((s.then, (*guards, *conjuncts(s.cond)), loops))
-            stack += [] if s.other is None else [(s.other, guards, loops)]
-        else:
-            stack += [(x, guards, (*loops, s) if isinstance(s, For) else loops) for x in sub_statements(s)]
-    return found
-
-
-def _indices(s: Store, buffer: Buffer) -> list[Expr] | None:
-    """Returns where a store uses *buffer*, if it does; None where it uses several elements, or finds others by it."""
-    used = {x.indices for x in loads(s.value) if x.buffer is buffer} | ({s.indices} if s.buffer is buffer else set())
-    is_index = any(x.buffer is buffer for i in s.indices for x in loads(i))
-    return None if len(used) > 1 or s.mask is not None or is_index else [i[0] for i in used]
-
-
-def _places(u: _Use) -> dict[Var, int] | None:
+def _places(u: StoreAccess) -> dict[Var, int] | None:
     """Returns the strides of the loops that move the index; None unless each element is that of one iteration of them."""
-    terms = linear_terms(u.index, [f.var for f in u.loops])
+    terms = linear_terms(u.indices[0], [f.var for f in u.loops])
     if terms is None or terms[1] is not ZERO:
         return None
     strides: list[tuple[int, int, Var]] = []
@@ -168,7 +131,7 @@ def _places(u: _Use) -> dict[Var, int] | None:
     return {v: stride for stride, _, v in strides}
 
 
-def _conditions(u: _Use, places: dict[Var, int], bound: Set[Var]) -> dict[Expr, Expr]:
+def _conditions(u: StoreAccess, places: dict[Var, int], bound: Set[Var]) -> dict[Expr, Expr]:
     """Returns the conditions of a store that tell where its element is, each with its loops named by their strides."""
     names = {v: _place(stride) for v, stride in places.items()}
     return {
@@ -181,7 +144,7 @@ def _place(stride: int) -> Var:
     return Var(f"place_{stride}")
 
 
-def _reads_inside(u: _Use, buffer: Buffer, bounds: Bounds) -> bool:
+def _reads_inside(u: StoreAccess, buffer: Buffer, bounds: Bounds) -> bool:
     """Tells whether all that a store loads lies in its buffer, whatever its conditions are."""
     for f in u.loops:
         bounds = extent_bounds(bounds, f)

@@ -101,7 +101,7 @@ class _Count(TileRewriter):
         self.growth = 0
 
     def versions(self, code: Seq) -> Versions | None:
-        """Returns what makes a version for each number of rows of a tile, without the guards of the original one."""
+        """Returns the maker of a version for each number of rows of a tile, without the guards of the original one."""
         rows = self._rows(code)
         return None if rows is None else lambda tile: _counted(tile, rows)
 

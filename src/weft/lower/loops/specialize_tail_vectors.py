@@ -96,7 +96,7 @@ class _Specialize(TileRewriter):
         self.room = code_budget(target).remainder_growth
 
     def versions(self, code: Seq) -> Versions | None:
-        """Returns what makes a version for each number of vectors of a tile's tail."""
+        """Returns the maker of a version for each number of vectors of a tile's tail."""
         tail = self._tail(code)
         return None if tail is None else lambda tile: _versions(tile, tail)
 
@@ -124,7 +124,7 @@ class _Specialize(TileRewriter):
         return None if left is None else (left, {f: found[left] for f, found in zip(loops, ends, strict=True)})
 
     def _is_open(self, left: Expr, bound: Set[Var]) -> bool:
-        """Tells whether what is *left* depends on a size, and is known before any of the variables *bound* inside."""
+        """Tells whether the count *left* depends on a size, and is known before any of the variables *bound* inside."""
         found = set(free_vars(left))
         return bound.isdisjoint(found) and not self.sizes.isdisjoint(found)
 

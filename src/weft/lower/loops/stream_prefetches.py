@@ -43,7 +43,7 @@ from weft.targets import Target
 
 
 def stream_prefetches(program: Program, target: Target) -> Program:
-    """Returns *program*, whose buffers are flat, with calls of the intrinsic instead of such notes."""
+    """Returns *program*, whose buffers are flat, with calls of the prefetch intrinsic instead of `Prefetch` notes."""
     return map_functions(program, lambda f: _Spread(size_bounds(f), target).rewrite(f.body))
 
 

@@ -5,7 +5,7 @@
     c0 c1 c2 c3        c0 d0 c1 d1        a2 b2 c2 d2
     d0 d1 d2 d3        c2 d2 c3 d3        a3 b3 c3 d3
 
-A part, `Isa.shuffle_bytes` long, is what one instruction shuffles freely (on x86 128 bits); a tile of n rows takes n * log2(n)
+One instruction shuffles freely within a part of `Isa.shuffle_bytes` (on x86 128 bits); a tile of n rows takes n * log2(n)
 shuffles, which is the least: one shuffle combines two vectors, and a column has elements of n rows.
 """
 

@@ -107,7 +107,7 @@ def _common_conditions(body: Stmt) -> list[Expr]:
 
 
 def _guards(s: Store) -> list[Expr]:
-    """Returns the conditions without which *s* stores what a register holds already."""
+    """Returns the conditions without which *s* stores the value that a register holds already."""
     value = s.value
     if not s.buffer.in_registers or not isinstance(value, Select) or value.other is not Load(s.buffer, s.indices):
         return []

@@ -1,4 +1,4 @@
-"""Loads before the condition of a vector what certainly lies in its buffer, so that the load needs no mask.
+"""Hoists loads that certainly lie inside their buffer out of a vector's condition, so that they need no mask.
 
     y[ramp(8 * i, 1, 8)] = select(           a = let(x[ramp(8 * i, 1, 8)])
         c[ramp(8 * i, 1, 8)],         ->     y[ramp(8 * i, 1, 8)] = select(
@@ -102,7 +102,7 @@ def _masks(cond: Node) -> bool:
 
 
 def _is_one_instruction(e: Select, target: Target) -> bool:
-    """Tells whether *e*, of an element or something else, is a load that a mask leaves zeros in."""
+    """Tells whether *e*, a select, is the load of an element in which a mask leaves zeros."""
     other = e.other.value if isinstance(e.other, Broadcast) else e.other
     has_masks = target.isa.mask_registers or (target.isa.masked_memory and e.dtype.bits in (32, 64))
     return has_masks and isinstance(other, Const) and not other.value

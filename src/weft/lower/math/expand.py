@@ -15,7 +15,7 @@ def expand(root: N, native: frozenset[str]) -> N:
 
     A function that has no expansion is left for the backend to refuse. Fused multiply-adds appear if *native* has `fma`,
     and powers of two are multiplied by as such if it has `ldexp`. If it has `rounded`, its compiler may reassociate, and sums of
-    sums are marked so that it does not: expansions tell from such sums what was lost by rounding.
+    sums are marked so that it does not: expansions compute rounding errors by such sums.
     """
     fused, scales = "fma" in native, "ldexp" in native
     rules = Rules()

@@ -49,9 +49,9 @@ class Expansion:
         dtype = args[0].dtype
         if dtype.element in (f16, bf16):
             wide = [cast(a, f32.with_lanes(dtype.lanes)) for a in args]
-            result = self.build(Kit(wide[0].dtype, fused, scales), *wide)
+            result = self.build(Kit(wide[0].dtype, fused=fused, scales=scales), *wide)
             return result if result.dtype.is_bool else cast(result, dtype)
-        return self.build(Kit(dtype, fused, scales), *args)
+        return self.build(Kit(dtype, fused=fused, scales=scales), *args)
 
 
 EXPANSIONS: Final[dict[str, Expansion]] = {}

@@ -45,7 +45,7 @@ class Kit:
     multiplies by a power of two as such, with whatever exponent: it has `ldexp`.
     """
 
-    def __init__(self, dtype: DType, fused: bool, scales: bool = False) -> None:
+    def __init__(self, dtype: DType, *, fused: bool, scales: bool = False) -> None:
         if dtype.element not in FORMATS:
             raise LoweringError(f"mathematical functions are expanded in f32 and f64, not in {dtype}")
         self.dtype = dtype

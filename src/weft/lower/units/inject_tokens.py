@@ -146,7 +146,7 @@ class _Inject:
             return item
 
         _Items(collect).rewrite(s)
-        level = _Level(parts, loop is not None)
+        level = _Level(parts, repeats=loop is not None)
         made = iter(level.written())
         stmt = _Items(lambda _: next(made)).rewrite(s)
         uses = {u: None for p in parts for u in p.uses}
@@ -208,7 +208,7 @@ class _Inject:
 class _Level:
     """The parts of one body, and the tokens between them."""
 
-    def __init__(self, parts: list[_Part], repeats: bool) -> None:
+    def __init__(self, parts: list[_Part], *, repeats: bool) -> None:
         self.parts, self.repeats = parts, repeats
         self.before: list[list[Stmt]] = [[] for _ in parts]
         self.after: list[list[Stmt]] = [[] for _ in parts]

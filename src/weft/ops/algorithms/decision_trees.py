@@ -17,7 +17,7 @@ ACCEPTS_LESS: Final = 1
 ACCEPTS_EQUAL: Final = 2
 ACCEPTS_GREATER: Final = 4
 ACCEPTS_NAN: Final = 8
-"""What a node's test is passed by: a feature that is less than its split, equal, greater, or no number."""
+"""The features that pass a node's test: less than its split, equal, greater, or NaN."""
 
 _REDUCED: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {
     "sum": lambda a, b: a + b,
@@ -41,7 +41,7 @@ def tree_ensemble(
 ) -> Tensor:
     """The weights of the leaves that each row of x [N, features] reaches, added up by their targets: [N, count].
 
-    *nodes* are int32 rows (feature, what the test accepts, next node if it is passed, next node if not), with *splits* beside
+    *nodes* are int32 rows (feature, the accepted outcomes, next node if passed, next node if not), with *splits* beside
     them; a tree begins at its node of *roots*. A next node below zero is a leaf: -1 the first. Leaf k has the *weights*, and the
     *targets* below *count* of them, from leaves[k] to before leaves[k + 1]. With min or max as *reduce*, targets without any
     weight are zero.
@@ -92,6 +92,6 @@ def tree_ensemble(
 
 
 def _order(value: Expr, other: Expr) -> Expr:
-    """Returns what accepts a feature of that value by that split."""
+    """Returns the outcome of comparing a feature of that value with a split."""
     less, equal, greater, nan = (const(k, i32) for k in (ACCEPTS_LESS, ACCEPTS_EQUAL, ACCEPTS_GREATER, ACCEPTS_NAN))
     return select(value < other, less, select(eq(value, other), equal, select(other < value, greater, nan)))

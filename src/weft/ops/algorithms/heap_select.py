@@ -44,7 +44,7 @@ def select_among(
     words: Words,
     emit: Emit,
 ) -> Stmt:
-    """Returns what `select_first` does, of the elements alone at whose indices *visit* runs the statements that it is given.
+    """Returns the statements of `select_first` over the elements alone at whose indices *visit* runs its argument.
 
     They come in any order; *k* of them or more have a word that is no greater than *bound*.
     """

@@ -49,7 +49,7 @@ def prefix_blocks(
         return let("total", combined(get(before), element(i)), finished)
 
     def of_block(first: Expr, within: list[Expr]) -> Stmt:
-        """Binds the prefixes within a block, from the first on, then combines all with what is before the block."""
+        """Binds the prefixes within a block, from the first on, then combines all with the prefix before the block."""
         k = len(within)
         if k < BLOCK:
             x = element(first + k)

@@ -20,7 +20,7 @@ from weft.ops.algorithms.sort_records import Emit, Record, Records, Words
 from weft.support.dtypes import DType, i32
 
 WIDE_DIGIT: Final = 11
-"""Bits of a digit of a long slice: the counts of three such digits fit the first-level cache beside what is read and written."""
+"""Bits of a digit of a long slice: the counts of three such digits fit the first-level cache beside the data in use."""
 
 NARROW_DIGIT: Final = 8
 """Bits of a digit of a short slice, where the counts are many for the elements."""
@@ -90,7 +90,7 @@ def _summed(totals: Buffer) -> Stmt:
 
 
 class _Pass:
-    """A pass from *source* (None: the slice itself) to *target* (None: what *emit* makes of place and index)."""
+    """A pass from *source* (None: the slice itself) to *target* (None: the statements that *emit* makes of place and index)."""
 
     def __init__(
         self, count: Expr, words: Words, of: Records, emit: Emit, source: Records | None, target: Records | None

@@ -17,7 +17,7 @@ _REDUCERS: dict[str, Reducer | None] = {"none": None, "add": sum_, "mul": prod, 
 
 
 def _scattered(
-    x: Tensor, updates: Tensor, reduction: str, place: Callable[..., Sequence[Expr]], name: str, in_place: bool
+    x: Tensor, updates: Tensor, reduction: str, place: Callable[..., Sequence[Expr]], name: str, *, in_place: bool
 ) -> Tensor:
     """Combines each element of *updates* with the element of *x* at *place* of its index; *in_place* as `append` takes it."""
     if reduction not in _REDUCERS:
@@ -34,8 +34,8 @@ def scatter_elements(
 ) -> Tensor:
     """*x* with each element of *updates* put at its place, but at the index given along *axis*; the last of several wins.
 
-    Another *reduction* (add, mul, max, min) combines them with what is there. *in_place* says that the result is in the memory of
-    *x*, as for a state: then the updates alone are written.
+    Another *reduction* (add, mul, max, min) combines them with the elements there. *in_place* says that the result is in the
+    memory of *x*, as for a state: then the updates alone are written.
     """
     d = normalize_axis(axis, x.rank)
     if indices.rank != x.rank:
@@ -45,7 +45,7 @@ def scatter_elements(
     def place(*i: Expr) -> Sequence[Expr]:
         return (*i[:d], chosen_index(indices[i], x.shape[d]), *i[d + 1 :])
 
-    return _scattered(x, updates, reduction, place, "scatter_elements", in_place)
+    return _scattered(x, updates, reduction, place, "scatter_elements", in_place=in_place)
 
 
 @takes_indices("scatter_elements")
@@ -67,9 +67,9 @@ def scatter_nd(
 ) -> Tensor:
     """*x* with each slice of *updates* put at its index tuple (the last dimension of *indices*); the last of several wins.
 
-    Another *reduction* (add, mul, max, min) combines them with what is there. *axes* are the dimensions that a tuple has indices
-    of, the first ones unless given. *in_place* says that the result is in the memory of *x*, as for a state: then the updates
-    alone are written.
+    Another *reduction* (add, mul, max, min) combines them with the elements there. *axes* are the dimensions that a tuple has
+    indices of, the first ones unless given. *in_place* says that the result is in the memory of *x*, as for a state: then the
+    updates alone are written.
     """
     depth = tuple_size(indices)
     lead = len(indices.shape) - 1
@@ -87,7 +87,7 @@ def scatter_nd(
         at |= {d: chosen_index(indices[(*i[:lead], n)], x.shape[d]) for n, d in enumerate(chosen)}
         return [at[d] for d in range(x.rank)]
 
-    return _scattered(x, updates, reduction, place, "scatter_nd", in_place)
+    return _scattered(x, updates, reduction, place, "scatter_nd", in_place=in_place)
 
 
 @takes_indices("scatter_nd")

@@ -60,7 +60,7 @@ class Records:
         return Records(word, (packed, Buffer(f"{name}_at", (size,), i32, "local")))
 
     def each(self, record: Record, body: Callable[[Record], Stmt]) -> Stmt:
-        """Returns what *body* makes of a record whose parts are computed once."""
+        """Returns the statement that *body* makes of a record whose parts are computed once."""
         if len(record) == 1:
             return let("record", record[0], lambda r: body((r,)))
         return let("word", record[0], lambda w: let("at", record[1], lambda i: body((w, i))))

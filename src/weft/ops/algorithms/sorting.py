@@ -43,7 +43,7 @@ def argsort(x: Tensor, *, axis: int = -1, descending: bool = False) -> Tensor:
     """
     d = normalize_axis(axis, x.rank)
     if _known(x.shape[d]) <= SHORT:
-        return _ranked(x, d, descending)
+        return _ranked(x, d, descending=descending)
     return _in_slices(x, d, x.shape, (INDEX,), sort_indices, descending, "argsort")[0]
 
 
@@ -52,7 +52,7 @@ def _known(size: Expr) -> int:
     return int(size.value) if isinstance(size, Const) else SHORT + 1
 
 
-def _ranked(x: Tensor, d: int, descending: bool) -> Tensor:
+def _ranked(x: Tensor, d: int, *, descending: bool) -> Tensor:
     """Counts the elements before each, and inverts that. The keys are integers in the same order: each rank is there once."""
     keys = map_tensors("order_key", order_key, x, dtype=order_key(const(0, x.dtype)).dtype)
     k = reduce_axis(x.shape[d], "k")
@@ -83,18 +83,18 @@ def top_k(x: Tensor, *, k: int, axis: int = -1, largest: bool = True) -> tuple[T
     first = index(k) if isinstance(size, Const) else simplify_size(minimum(size, k))
     shape = (*x.shape[:d], first, *x.shape[d + 1 :])
     if _known(size) <= SHORT:
-        order = _ranked(x, d, largest)
+        order = _ranked(x, d, descending=largest)
         value = compute(shape, lambda *i: x[(*i[:d], order[i], *i[d + 1 :])], "top_k", dtype=x.dtype)
         return value, compute(shape, lambda *i: order[i], "top_k_indices", dtype=INDEX)
     chunk = next((c for c in CHUNKS if isinstance(size, Const) and int(size.value) >= 2 * c * max(k, 1)), None)
     if chunk is not None:
-        values, indices = _of_chunks(x, d, shape, k, chunk, largest)
+        values, indices = _of_chunks(x, d, shape, k, chunk, largest=largest)
         return values, indices
     values, indices = _in_slices(x, d, shape, (x.dtype, INDEX), _first_of(k, first), largest, "top_k")
     return values, indices
 
 
-def _of_chunks(x: Tensor, d: int, shape: Sequence[Expr], k: int, chunk: int, largest: bool) -> tuple[Tensor, ...]:
+def _of_chunks(x: Tensor, d: int, shape: Sequence[Expr], k: int, chunk: int, *, largest: bool) -> tuple[Tensor, ...]:
     """Finds the first elements among those of the chunks that have the best elements: as many chunks as elements.
 
     A chunk that is not among these has as many chunks before it, each with an element that comes before all of its own.
@@ -139,11 +139,11 @@ def _of_chunks(x: Tensor, d: int, shape: Sequence[Expr], k: int, chunk: int, lar
 
 
 Sorter: TypeAlias = Callable[[Expr, DType, Words, Emit], Stmt]
-"""Makes the statements that sort a slice: of its length, the type of its words, the words, and what to do with each place."""
+"""Makes the statements that sort a slice: of its length, the type of its words, the words, and the emitter for each place."""
 
 
 def _first_of(k: int, count: Expr) -> Sorter:
-    """Returns what finds the first elements of a slice, *k* of them at most and *count* in fact."""
+    """Returns the sorter that finds the first elements of a slice, *k* of them at most and *count* in fact."""
 
     def sort(size: Expr, word: DType, words: Words, emit: Emit) -> Stmt:
         if k * FEW <= (int(size.value) if isinstance(size, Const) else UNKNOWN):
@@ -188,7 +188,7 @@ class _Slice:
         return sort_word(self.element(place), descending=self.descending)
 
     def emitter(self, outs: Sequence[Buffer]) -> Emit:
-        """Returns what writes the index of an element to the last of *outs*, and the element to one before, if there is one."""
+        """Returns the writer of an element's index to the last of *outs*, and of the element to one before, if there is one."""
 
         def emit(place: Expr, origin: Expr) -> Stmt:
             values = (origin, self.element(origin))

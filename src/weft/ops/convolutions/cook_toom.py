@@ -19,7 +19,7 @@ POINTS = (0.0, 2**-0.5, -(2**-0.5), 2**0.5, -(2**0.5), 1.0, -1.0)
 """Finite points in the order of use; the first five make F(4, 3) about as accurate as a direct convolution."""
 
 OWN_POINTS = {2: (0.0, 1.0), 3: (0.0, 1.0, -1.0), 6: (0.0, 0.5, -0.5, 1.0, -1.0, 2.0)}
-"""Those of numbers of points where `POINTS` would leave one without its opposite; the six are the best of a few for F(4, 4)."""
+"""Points by their number, where `POINTS` would leave one without its opposite; the six are the best of a few for F(4, 4)."""
 
 Matrix = tuple[tuple[float, ...], ...]
 

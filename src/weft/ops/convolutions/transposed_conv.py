@@ -33,7 +33,7 @@ class Phases:
         return sized(ceil_div(self.size, self.stride))[0]
 
     def padded(self, rows: Expr) -> Expr:
-        """Returns what *rows* of all phases read of the padded input, in which `taps` - 1 come before the first of the input."""
+        """Returns the rows of the padded input that *rows* of all phases read; `taps` - 1 come before the input's first."""
         return sized(rows + (self.stride - 1 + self.pad) // self.stride + (self.taps - 1))[0]
 
     def phase(self, r: Expr) -> Expr:
@@ -46,7 +46,7 @@ class Phases:
 
 
 def pad_for_phases(x: Tensor, y: Phases, z: Phases, rows: Expr, columns: Expr) -> Tensor:
-    """Pads x [N, C, H, W, c] with zeros to what *rows* and *columns* of the phases read."""
+    """Pads x [N, C, H, W, c] with zeros to the extents that *rows* and *columns* of the phases read."""
     before = y.taps - 1, z.taps - 1
 
     def pad(t: Tensor) -> Tensor:
@@ -106,7 +106,7 @@ def phase_weight(w: Tensor, *, strides: Ints, dilations: Ints | None = None, gro
     """[C, OC/group, *K] of a transposed convolution to [G * phases * OC/G, C/G, *T]: those of a convolution to all phases.
 
     Each group has the channels of each phase, in row-major order of the phases; T is K/stride, rounded up. Taps are turned
-    around: a convolution reads forwards what a transposed one reads backwards. With *dilations*, there are zeros between taps.
+    around: a convolution reads a window forwards, a transposed one backwards. With *dilations*, there are zeros between taps.
     """
     per_in, per_out = w.shape[0] // group, w.shape[1]
     count, apart = prod(strides), [1] * len(strides) if dilations is None else dilations

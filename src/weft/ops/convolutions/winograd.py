@@ -72,7 +72,7 @@ def conv2d_winograd(
     [taps] = {-(-k // s) for k, s in zip(kernel, strides, strict=True)}
     oh = window_size(sized(x.shape[2] + (pads[0] + pads[2]))[0], sized(kernel[0])[0], sh, 1)
     ow = window_size(sized(x.shape[3] + (pads[1] + pads[3]))[0], sized(kernel[1])[0], sw, 1)
-    parts = cut_in_tiles((x.shape[0], oh, ow), tile, patch, mixed)
+    parts = cut_in_tiles((x.shape[0], oh, ow), tile, patch, mixed=mixed)
     v = _transformed_input(padded_phases(x, strides, pads, covered(parts, taps), block), tile, taps, parts)
     products = [[_product(v, u, points) for points in row] for row in points_of(parts, taps)]
     halves = {part: _transformed_rows(products, part, tile, taps, sized(channels)[0]) for part in parts}

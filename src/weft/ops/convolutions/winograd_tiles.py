@@ -122,7 +122,7 @@ class Points:
         return sized(self.parts[-1].end - self.first)[0]
 
 
-def cut_in_tiles(outputs: Sequence[Expr], m: int, patch: Ints | None, mixed: bool) -> tuple[Part, ...]:
+def cut_in_tiles(outputs: Sequence[Expr], m: int, patch: Ints | None, *, mixed: bool) -> tuple[Part, ...]:
     """Returns the parts that the *outputs*, of images, rows and columns, are in: one of tiles of *m*, unless they are *mixed*.
 
     Raises `TypeMismatch` for mixed tiles on sizes that are not known, or in patches of less than an image.

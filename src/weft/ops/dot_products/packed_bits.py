@@ -23,7 +23,7 @@ BYTE = 8
 def matmul_bits(a: Tensor, q: Tensor, scale: Tensor, zero: Tensor | None = None, *, bits: int) -> Tensor:
     """[..., K] times weights q [N, K/size, size * bits / 8] of *bits* bits to [..., N]; scale and zero are [N, K/size].
 
-    Without *zero*, the middle of what *bits* hold stands for zero. K is a whole number of blocks.
+    Without *zero*, the middle of the range of *bits* stands for zero. K is a whole number of blocks.
     """
     size = _block_size(a, q, bits, q.shape[-2], q.shape[-1])
     for what, v in (("scale", scale), ("zero point", zero)):

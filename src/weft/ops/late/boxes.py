@@ -39,7 +39,7 @@ def nms_selection(
     kept = as_expr(room, INDEX)
 
     def body(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Stmt:
-        return _Selection(ins, outs, n, kept, centered).statement(images, classes)
+        return _Selection(ins, outs, n, kept, centered=centered).statement(images, classes)
 
     rows = (product([images, classes, kept]), index(3))
     return extern([rows, (ONE,)], [boxes, scores, most, overlap, threshold], body, [INDEX, INDEX], "nms_selection")
@@ -51,7 +51,7 @@ class _Selection:
     A box that is taken is compared with those that are selected, of which there are few, not each of these with all boxes.
     """
 
-    def __init__(self, ins: Sequence[Buffer], outs: Sequence[Buffer], n: Expr, room: Expr, centered: bool) -> None:
+    def __init__(self, ins: Sequence[Buffer], outs: Sequence[Buffer], n: Expr, room: Expr, *, centered: bool) -> None:
         self.boxes, self.scores, self.most, self.overlap, self.threshold = ins
         self.rows, self.count = outs
         self.n, self.room, self.centered = n, room, centered

@@ -1,1 +1,1 @@
-"""Factorisations of matrices and what is solved by them: dense, one matrix after another of a batch [..., m, n]."""
+"""Factorisations of matrices, and solvers by them: dense, one matrix after another of a batch [..., m, n]."""

@@ -60,7 +60,7 @@ def each(name: str, extent: ExprLike, body: Callable[[Expr], Stmt]) -> Stmt:
 
 
 def across(name: str, extent: ExprLike, body: Callable[[Expr], Stmt]) -> Stmt:
-    """Returns a loop over the numbers below *extent* by vectors: no iteration reads what another writes."""
+    """Returns a loop over the numbers below *extent* by vectors: no iteration reads an element that another writes."""
     v = Var(name)
     return for_(v, extent, body(v), LoopKind.VECTORIZED)
 
@@ -84,7 +84,7 @@ def rotation(apart: Expr, mixed: Expr, then: Callable[[Expr, Expr, Expr], Stmt])
 
 
 def check_matrices(name: str, x: Tensor, *, square: bool = False) -> None:
-    """Raises `TypeMismatch` for what is no batch of (square) matrices of floats."""
+    """Raises `TypeMismatch` unless *x* is a batch of (square) matrices of floats."""
     fits = x.rank >= 2 and x.dtype.is_float and (not square or same_size(x.shape[-1], x.shape[-2]))
     if not fits:
         kind = "square matrices" if square else "matrices"

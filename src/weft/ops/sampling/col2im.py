@@ -22,7 +22,7 @@ def col2im(
     pads: Sequence[int],
     dilations: Sequence[int],
 ) -> Tensor:
-    """Adds up windows [N, C * block, windows] of the size *block* to images [N, C, *image]; what falls on the *pads* is left out.
+    """Adds up windows [N, C * block, windows] of the size *block* to images [N, C, *image]; elements on the *pads* are left out.
 
     This is the transpose of taking windows apart (im2col), whose strides, pads and dilations these are.
     """

@@ -20,7 +20,7 @@ CUBIC = -0.75
 
 
 class Corner(NamedTuple):
-    """One of the elements that samples are made of: its number in an image, -1 outside where that is zero, and its weight."""
+    """An operand of samples: its number in an image, or -1 for a zero outside of it, and its weight."""
 
     at: Tensor
     weight: Tensor
@@ -35,18 +35,19 @@ def corners(
     padding: str = "zeros",
     align_corners: bool = False,
 ) -> list[Corner]:
-    """Returns what samples of *shape* are made of; *places* gives where each lies in the images x [N, C, *S], in elements."""
+    """Returns the corners of samples of *shape*; *places* gives where each lies in the images x [N, C, *S], in elements."""
     sizes = x.shape[2:]
 
     def of(choice: Sequence[int]) -> Corner:
         def taps(i: Sequence[Expr]) -> list[tuple[Expr, Expr]]:
             near = [
-                _padded(at, cast(s, x.dtype), padding, align_corners) for at, s in zip(places(i), sizes, strict=True)
+                _padded(at, cast(s, x.dtype), padding, align_corners=align_corners)
+                for at, s in zip(places(i), sizes, strict=True)
             ]
             return [_taps(at, mode)[k] for at, k in zip(near, choice, strict=True)]
 
         def number(*i: Expr) -> Expr:
-            return _number([place for place, _ in taps(i)], sizes, padding, align_corners)
+            return _number([place for place, _ in taps(i)], sizes, padding, align_corners=align_corners)
 
         def weight(*i: Expr) -> Expr:
             return reduce(lambda a, b: a * b, [w for _, w in taps(i)])
@@ -70,11 +71,15 @@ def sampled(
     return reduce(lambda a, b: a + b, map(term, made_of))
 
 
-def _number(places: Sequence[Expr], sizes: Sequence[Expr], padding: str, align_corners: bool) -> Expr:
+def _number(places: Sequence[Expr], sizes: Sequence[Expr], padding: str, *, align_corners: bool) -> Expr:
     """Returns the number of the element of an image at *places*, which are whole."""
     inside, where = [], []
     for place, size in zip(places, sizes, strict=True):
-        whole = _reflected(place, cast(size, place.dtype), align_corners) if padding == "reflection" else place
+        whole = (
+            _reflected(place, cast(size, place.dtype), align_corners=align_corners)
+            if padding == "reflection"
+            else place
+        )
         k = cast(whole, INDEX)
         inside += [k >= 0, k < size]
         where.append(minimum(maximum(k, 0), size - 1))
@@ -82,16 +87,16 @@ def _number(places: Sequence[Expr], sizes: Sequence[Expr], padding: str, align_c
     return select(all_of(inside), number, const(-1, INDEX)) if padding == "zeros" else number
 
 
-def _padded(at: Expr, size: Expr, padding: str, align_corners: bool) -> Expr:
+def _padded(at: Expr, size: Expr, padding: str, *, align_corners: bool) -> Expr:
     """Moves a place outside to the border or to its reflection; zeros leave it near, so that it fits an index."""
     if padding == "border":
         return minimum(maximum(at, 0), size - 1)
     if padding == "reflection":
-        return _reflected(at, size, align_corners)
+        return _reflected(at, size, align_corners=align_corners)
     return minimum(maximum(at, -4), size + 4)
 
 
-def _reflected(at: Expr, size: Expr, align_corners: bool) -> Expr:
+def _reflected(at: Expr, size: Expr, *, align_corners: bool) -> Expr:
     low = const(0 if align_corners else -0.5, at.dtype)
     span = size - 1 if align_corners else size
     away = apply("abs", at - low)

@@ -28,7 +28,7 @@ def grid_sample(
     def places(i: Sequence[Expr]) -> list[Expr]:
         coordinates = [cast(grid[(*i, n - 1 - d)], x.dtype) for d in range(n)]
         sizes = [cast(s, x.dtype) for s in x.shape[2:]]
-        return [_place(g, size, align_corners) for g, size in zip(coordinates, sizes, strict=True)]
+        return [_place(g, size, align_corners=align_corners) for g, size in zip(coordinates, sizes, strict=True)]
 
     shape = grid.shape[:-1]
     made_of = corners(x, shape, places, mode=mode, padding=padding, align_corners=align_corners)
@@ -39,6 +39,6 @@ def grid_sample(
     return compute((*x.shape[:2], *shape[1:]), sample, "grid_sample", dtype=x.dtype)
 
 
-def _place(g: Expr, size: Expr, align_corners: bool) -> Expr:
+def _place(g: Expr, size: Expr, *, align_corners: bool) -> Expr:
     """Returns the place in elements of a coordinate between -1 and 1."""
     return (g + 1) * (size - 1) * 0.5 if align_corners else ((g + 1) * size - 1) * 0.5

@@ -37,7 +37,7 @@ def roi_align(
     check_shape("roi_align: the tensor of regions", rois.shape, (images.shape[0], 4))
 
     def element(ins: Sequence[Buffer], outs: Sequence[Buffer], *i: Expr) -> Stmt:
-        sampler = _Sampler(ins[0], ins[1], (i[0], i[2], i[3]), (height, width), samples, scale, half_pixel)
+        sampler = _Sampler(ins[0], ins[1], (i[0], i[2], i[3]), (height, width), samples, scale, half_pixel=half_pixel)
         image = minimum(maximum(cast(Load(ins[2], (i[0],)), INDEX), ZERO), x.shape[0] - 1)
         return let("image", image, lambda n: sampler.statement((n, i[1]), largest, lambda v: store(outs[0], i, v)))
 
@@ -61,13 +61,14 @@ class _Sampler:
         parts: tuple[int, int],
         samples: int,
         scale: float,
+        *,
         half_pixel: bool,
     ) -> None:
         self.x, self.rois, self.part, self.parts = x, rois, part, parts
         self.samples, self.scale, self.half_pixel = samples, scale, half_pixel
 
     def statement(self, lead: tuple[Expr, Expr], largest: bool, emit: Callable[[Expr], Stmt]) -> Stmt:
-        """Returns the loops over the places, and what *emit* makes of their mean or maximum."""
+        """Returns the loops over the places, and the statement that *emit* makes of their mean or maximum."""
         total = cell("total", self.x.dtype)
         down, across = Var("down"), Var("across")
 
@@ -85,7 +86,7 @@ class _Sampler:
         return allocated([total], self.grid(0, lambda tops: self.grid(1, lambda lefts: of_grid(tops, lefts))))
 
     def grid(self, d: int, body: Callable[[tuple[Expr, Expr, Expr]], Stmt]) -> Stmt:
-        """Returns what *body* makes of where the part begins along dimension *d*, of its size, and how many places it has."""
+        """Returns the statement that *body* makes of a part along dimension *d*: its begin, size and number of places."""
         dtype = self.x.dtype
         low, high = (
             cast(Load(self.rois, (self.part[0], const(1 - d + k, INDEX))), dtype) * self.scale
@@ -111,7 +112,7 @@ class _Sampler:
     def sample(
         self, lead: tuple[Expr, Expr], place: tuple[Expr, Expr], largest: bool, use: Callable[[Expr], Stmt]
     ) -> Stmt:
-        """Returns what *use* makes of the value at *place*: zero more than one element outside of the image."""
+        """Returns the statement that *use* makes of the value at *place*, zero beyond one element outside of the image."""
         dtype, sizes = self.x.dtype, self.x.shape[2:]
 
         def of_places(y: Expr, x: Expr) -> Stmt:

@@ -56,7 +56,7 @@ def _images(x: Shaped, rois: Shaped, images: Shaped, **_: object) -> IndexRange:
 
 
 def _part(first: Expr, last: Expr, part: Expr, parts: int, size: Expr, body: Callable[[Expr, Expr], Stmt]) -> Stmt:
-    """Returns what *body* makes of the first element and the number of elements of a part of *first* to *last*, within *size*."""
+    """Returns the statement that *body* makes of the begin and the length of a part of *first* to *last*, within *size*."""
     f = first.dtype
 
     def of_first(a: Expr) -> Stmt:

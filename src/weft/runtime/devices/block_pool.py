@@ -30,7 +30,7 @@ class BlockPool:
             return kept.pop()
         try:
             block = self._make(size)
-        except DeviceError:  # what is kept may be in the way
+        except DeviceError:  # the kept blocks may be in the way
             self._release_kept()
             block = self._make(size)
         self._sizes[block] = size

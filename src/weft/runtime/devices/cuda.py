@@ -28,7 +28,7 @@ class CudaDevice:
     """The first device that there is; see `Device`.
 
     A kernel takes a buffer as the address at which it begins. Blocks that are freed are kept for the next call, which asks for
-    the same sizes; what is in the stream is done in order, so that a block may be taken again at once. A context is current in
+    the same sizes; the operations of the stream are in order, so that a block may be taken again at once. A context is current in
     each thread by itself, so every method makes it so. Calls of a model use `calls`, which do the same in C.
     """
 
@@ -62,7 +62,7 @@ class CudaDevice:
 
     @property
     def stream(self) -> int:
-        """The stream of what is done outside of calls."""
+        """The stream of the operations outside of calls."""
         return self._stream
 
     def _enter(self) -> None:
@@ -162,7 +162,7 @@ class CudaDevice:
         return made
 
     def close(self) -> None:
-        """Gives back all that there is on the device; what fails is left, since the device, or the driver, is gone then."""
+        """Frees all that is on the device; errors are ignored, since the device, or the driver, is gone then."""
         cuda = library()
         if cuda is None:
             return

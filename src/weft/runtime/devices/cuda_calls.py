@@ -29,7 +29,7 @@ class CudaCalls:
         self._native.note(None if launches is None else _Noted(launches))
 
     def take_error(self) -> DeviceError | None:
-        """Returns what made a call of this thread fail, once."""
+        """Returns the error that made a call of this thread fail, once."""
         if (told := self._native.take_failure()) is None:
             return None
         function, status, axis, blocks = told

@@ -1,4 +1,4 @@
-"""What a device does for a host program: memory, copies, launches. Each kind of device implements these few methods."""
+"""The operations of a device for a host program: memory, copies, launches. Each kind of device implements these few methods."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Launch(NamedTuple):
 class Device(Protocol):
     """A device with the kernels of one model on it. Blocks are handles of its own; all methods raise `DeviceError`.
 
-    What is asked for is done in that order; `read` waits until it is done. Calls come from several threads.
+    Operations are done in the order of the calls; `read` waits until they are done. Calls come from several threads.
     """
 
     @property
@@ -35,7 +35,7 @@ class Device(Protocol):
         """Returns a block of memory of at least so many bytes, which hold anything."""
 
     def free(self, block: int) -> None:
-        """Takes a block back, which what was asked for before may still use."""
+        """Takes a block back, which earlier operations may still use."""
 
     def write(self, block: int, at: int, source: int, nbytes: int) -> None:
         """Copies from the host's memory, at the address *source*."""
@@ -50,7 +50,7 @@ class Device(Protocol):
         """Starts the kernel of this number: *grid* is the blocks along x, y, z, then the threads of each."""
 
     def seconds(self, work: Callable[[], object]) -> float:
-        """Returns the seconds that the device takes for what *work* asks for: by its own clock where it has one."""
+        """Returns the seconds that the device takes for the operations of *work*, by its own clock where it has one."""
 
     def close(self) -> None:
         """Gives back all that there is on the device; nothing else is called afterwards."""

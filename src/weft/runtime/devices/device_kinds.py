@@ -18,7 +18,7 @@ from weft.support.errors import ToolchainError
 class DeviceKind:
     """How a device is opened with a source, kernels and their machine code, and the names of those that there are.
 
-    Where there are none, `missing` is why, and `install` what to do.
+    Where there are none, `missing` is the reason, and `install` the remedy.
     """
 
     open: Callable[[str, Sequence[str], Sequence[bytes]], Device]
@@ -62,5 +62,5 @@ def why_missing(api: str) -> str:
 
 
 def install_hint(api: str) -> str:
-    """Returns what to do where there is no device of this kind."""
+    """Returns the hint where there is no device of this kind."""
     return APIS[api].install

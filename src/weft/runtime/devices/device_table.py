@@ -39,7 +39,7 @@ class DeviceTable:
     def noting(self) -> Iterator[list[Launch]]:
         """Yields the launches that are made in the block, in order.
 
-        They can be made again for as long as no other call is: what a call frees is kept as it is for the next.
+        They can be made again for as long as no other call is: the blocks that a call frees are kept as they are for the next.
         """
         noted: list[Launch] = []
         self.calls.note(noted)

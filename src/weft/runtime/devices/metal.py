@@ -21,5 +21,5 @@ def names() -> list[str]:
 
 
 def refuse(source: str, kernels: Sequence[str], binaries: Sequence[bytes]) -> Device:
-    """Raises `ToolchainError`, which says what to do."""
+    """Raises `ToolchainError` with the remedy."""
     raise ToolchainError(MISSING, hint=INSTALL)

@@ -104,7 +104,7 @@ class OpenCLDevice:
             call("clEnqueueNDRangeKernel", c_void_p(self._queue), *run)
 
     def seconds(self, work: Callable[[], object]) -> float:
-        """Returns the seconds between two markers on the device's clock, before and after what *work* asks for."""
+        """Returns the seconds between two markers on the device's clock, before and after the operations of *work*."""
         call("clFinish", c_void_p(self._queue))
         begin = self._marker()
         work()

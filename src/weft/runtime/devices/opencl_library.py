@@ -175,7 +175,7 @@ def end_of(event: c_void_p) -> int:
 
 
 def build_log(program: int, device: int) -> str:
-    """Returns what the device's compiler said about a program."""
+    """Returns the log of the device's compiler for a program."""
     size, log_of = c_size_t(), 0x1183
     call("clGetProgramBuildInfo", c_void_p(program), c_void_p(device), log_of, c_size_t(0), None, byref(size))
     text = ctypes.create_string_buffer(size.value + 1)

@@ -244,7 +244,7 @@ class WebGPUDevice:
         self._device.queue.submit([encoder.finish()])
 
     def seconds(self, work: Callable[[], object]) -> float:
-        """Returns the seconds on the host's clock until the device has done what *work* asks for."""
+        """Returns the seconds on the host's clock until the device has done the operations of *work*."""
         self._finish()
         begin = perf_counter()
         work()

@@ -53,7 +53,7 @@ class Change:
     """The outcome of a primitive: the new function, and the new targets of references to loops that are gone.
 
     After a step that is *in_order*, the same instances of blocks run in the same order, each in the same iteration of every loop
-    that is still there: what was proved of those loops still holds. Kinds of loops, and where buffers are, are no part of that.
+    that is still there: proofs about those loops still hold. Kinds of loops, and where buffers are, are no part of that.
 
     The loops of an *algorithm* that a step puts in the place of blocks are of the kinds that it is written for, in statements of
     its own; nothing is proved of them.

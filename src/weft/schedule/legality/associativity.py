@@ -142,20 +142,20 @@ def _best(values: Values, results: Values) -> tuple[Combine, tuple[Expr | None, 
         return None
     for place, key in permutations((0, 1)):
         for largest in (True, False):
-            if _wins(results, new, place, key, largest) is first.cond:
-                return _keep_best(place, key, largest), (None, None)
+            if _wins(results, new, place, key, largest=largest) is first.cond:
+                return _keep_best(place, key, largest=largest), (None, None)
     return None
 
 
-def _wins(a: Values, b: Values, place: int, key: int, largest: bool) -> Expr:
+def _wins(a: Values, b: Values, place: int, key: int, *, largest: bool) -> Expr:
     """Returns the condition under which the pair *b* replaces *a*."""
     better = a[key] < b[key] if largest else b[key] < a[key]
     return better | (eq(b[key], a[key]) & (b[place] < a[place]))
 
 
-def _keep_best(place: int, key: int, largest: bool) -> Combine:
+def _keep_best(place: int, key: int, *, largest: bool) -> Combine:
     def combine(a: Values, b: Values) -> list[Expr]:
-        wins = _wins(a, b, place, key, largest)
+        wins = _wins(a, b, place, key, largest=largest)
         return [select(wins, y, x) for x, y in zip(a, b, strict=True)]
 
     return combine

@@ -2,7 +2,7 @@
 
     S[b, i, j] += Q(b, i, d) * K(b, j, d)                              scores
     M[b, i]     = max(M[b, i], f(S[b, i, j]))                          the largest of a row, of scaled and masked scores
-    L[b, i]    += exp(f(S[b, i, j]) - M[b, i])                         what its exponentials add up to
+    L[b, i]    += exp(f(S[b, i, j]) - M[b, i])                         the sum of its exponentials
     O[b, i, c] += w(exp(f(S[b, i, j]) - M[b, i])) * V(b, j, c)         with w as x * (1 / L[b, i])
     Y[...]      = h(O[b, i, c])                                        an epilogue, if there is one
 
@@ -97,7 +97,7 @@ class _Reader:
         self.extents: dict[Var, Expr] = {self.kept: ONE}
 
     def attention(self) -> Attention:
-        """Returns what was read."""
+        """Returns the attention that the blocks form."""
         scores, largest, total, sums = self.blocks[:4]
         query, keys = self._factors(scores, self.depth, self.key, lambda a, b: self.row not in free_vars(b))
         of_score, of_row = self._element(scores, self.key), partial(self._element, last=self.kept)
@@ -140,7 +140,7 @@ class _Reader:
         return ZERO if self.extents[v] is ONE else v
 
     def _element(self, block: Block, last: Var) -> Load:
-        """Returns the element of what *block* computes at the variables of the attention."""
+        """Returns the element of the result of *block* at the variables of the attention."""
         where = [self._at(v) for v in (*self.batch, self.row, last)]
         return Load(plain_store(block).buffer, tuple(where))
 
@@ -149,7 +149,7 @@ class _Reader:
             refuse(f"{block.name} goes along {axis.extent} elements, others along {self.extents[v]}", block, REDUCTIONS)
 
     def _axes(self, block: Block, last: Var, reduced: Var) -> dict[Var, Expr]:
-        """Returns what the axes of *block* are: one along each dimension of its result, and one that it reduces."""
+        """Returns the values of the axes of *block*: one along each dimension of its result, and one that it reduces."""
         spatial = [a for a in block.axes if a.kind is AxisKind.SPATIAL]
         axes = [*spatial, *[a for a in block.axes if a.kind is AxisKind.REDUCE]]
         own = [*self.batch, self.row, last, reduced]
@@ -161,7 +161,7 @@ class _Reader:
         return {a.var: self._at(v) for a, v in zip(axes, own, strict=True)}
 
     def _term(self, block: Block, op: type[Add] | type[Max], last: Var, reduced: Var) -> Expr:
-        """Returns what *block* combines by *op*, for each row and what its *last* dimension is."""
+        """Returns the term that *block* combines by *op*, for each row and *last*, the index of its last dimension."""
         axes, written = self._axes(block, last, reduced), plain_store(block)
         start = block.init.value if isinstance(block.init, Store) else None
         starts = isinstance(start, Const) and start.value == (0.0 if op is Add else float("-inf"))
@@ -181,7 +181,7 @@ class _Reader:
         return refuse(f"{block.name} is not a product of matrices, of rows by what they share", block, SOFTMAX)
 
     def _stored(self, own: Load) -> tuple[Buffer, tuple[Expr, ...], Expr]:
-        """Returns where an element of the result is stored, and as what: it is *own*, or what an epilogue makes of it."""
+        """Returns the store of an element of the result as buffer, indices and value: *own*, or an epilogue's value of it."""
         if len(self.blocks) == len(PARTS):
             return own.buffer, own.indices, own
         block = self.blocks[-1]
@@ -193,7 +193,7 @@ class _Reader:
         return written.buffer, tuple([substitute(i, axes) for i in written.indices]), substitute(written.value, axes)
 
     def _axes_of_epilogue(self, block: Block, read: Load) -> dict[Var, Expr]:
-        """Returns what the axes of *block* are by the dimensions of the result that they are read along."""
+        """Returns the values of the axes of *block* by the dimensions of the result that they index."""
         names = dict(zip(read.indices, (*self.batch, self.row, self.column), strict=True))
         axes: dict[Var, Expr] = {}
         for a in block.axes:

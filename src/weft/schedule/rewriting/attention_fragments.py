@@ -86,7 +86,7 @@ class FragmentLoops(AttentionLoops):
         return (t[0] * index(FRAGMENT.groups) + t[1]) * index(FRAGMENT.halves) + r
 
     def key(self, t: Threads, k: Expr) -> Expr:
-        """Returns which key of those that its block takes at once is a thread's key number *k*."""
+        """Returns the index, among the keys that its block takes at once, of a thread's key number *k*."""
         pairs = index(FRAGMENT.pairs)
         return (k // pairs * index(FRAGMENT.quads) + t[-1]) * pairs + k % pairs
 

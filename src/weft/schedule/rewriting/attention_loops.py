@@ -1,4 +1,4 @@
-"""Attention as a loop over blocks of keys, with what is known of each row's softmax so far: the scores are never all in memory.
+"""Attention as a loop over blocks of keys, with the largest and the sum of each row so far: the scores are never all in memory.
 
     for each block of rows:                                             # a block of threads
         q = rows of Q; m = lowest; l = 0; acc = 0
@@ -108,7 +108,7 @@ class AttentionLoops:
         return Buffer(name, (rows, columns), self.element, scope, (stride, 1))
 
     def registers(self, name: str, count: int) -> Buffer:
-        """Returns the registers of each thread for so many numbers of each of its rows."""
+        """Returns the registers of each thread for *count* numbers of each of its rows."""
         return Buffer(name, (*self.extents, self.tile.rows, count), f32, "register")
 
     def register(self, buffer: Buffer, t: Threads, r: Expr, k: Expr) -> tuple[Expr, ...]:
@@ -120,7 +120,7 @@ class AttentionLoops:
         return r * index(self.tile.y) + t[-2]
 
     def key(self, t: Threads, k: Expr) -> Expr:
-        """Returns which key of those that its block takes at once is a thread's key number *k*."""
+        """Returns the index, among the keys that its block takes at once, of a thread's key number *k*."""
         return k * index(self.tile.x) + t[-1]
 
     def column(self, t: Threads, c: Expr) -> Expr:
@@ -212,7 +212,7 @@ class AttentionLoops:
         return self.step * index(self.tile.width) + k
 
     def _has(self, v: Var, i: Expr, step: int) -> Expr:
-        """Returns the condition under which there is an element *i* along *v*, which is taken so many at once."""
+        """Returns the condition under which there is an element *i* along *v*, which is cut into tiles of *step*."""
         extent = self.found.extents[v]
         return TRUE if isinstance(extent, Const) and size_of(extent) % step == 0 else i < extent
 
@@ -274,7 +274,7 @@ class AttentionLoops:
         return seq(start, self.product(t), each(tile.rows, largest))
 
     def _exponentials(self, t: Threads) -> Stmt:
-        """Computes what scores weigh by the largest of each row so far, by which what was summed before is scaled anew."""
+        """Computes the weights of scores by the largest of each row so far, and scales earlier sums to it."""
         tile = self.tile
 
         def of_row(r: Expr) -> Stmt:
@@ -350,8 +350,8 @@ class AttentionLoops:
     def power(self, score: Expr, largest: Expr) -> Expr:
         """Returns the exponential of a score less the largest, as a power of two, for which some machines have an instruction.
 
-        What exponents are rounded by is less than the last place of weights that matter. Where all scores are finite, one
-        multiply-add makes an exponent: what the largest is rounded by is the same for all weights of a row.
+        The rounding error of exponents is less than the last place of weights that matter. Where all scores are finite, one
+        multiply-add makes an exponent: the rounding error of the largest is the same for all weights of a row.
         """
         if self.factor is None:
             return apply("exp2_flushed", (score - largest) * LOG2_E)

@@ -70,14 +70,14 @@ class IndexMap:
         found: dict[Source, Expr] = {}
         for axis, i in zip(self.digits.axes, indices, strict=True):
             for scale, digit in axis.terms:
-                _add_digit(found, digit, scale, i, len(axis.terms) > 1)
+                _add_digit(found, digit, scale, i, others=len(axis.terms) > 1)
         while any(isinstance(s, Fused) for s in found):
             fused = next(
                 s for s in found if isinstance(s, Fused) and not any(_is_in(s, t) for t in found if t is not s)
             )
             value = simplify(found.pop(fused), bounds)
             for scale, digit in fused.terms:
-                _add_digit(found, digit, scale, value, len(fused.terms) > 1)
+                _add_digit(found, digit, scale, value, others=len(fused.terms) > 1)
         return tuple([simplify(found.get(v, ZERO), bounds) for v in self.inputs])
 
     def is_inside(self, indices: Sequence[Expr], bounds: Bounds) -> Expr:
@@ -85,7 +85,7 @@ class IndexMap:
         return all_of([i < s for i, s in zip(indices, self.shape, strict=True) if not prove(i < s, bounds)])
 
 
-def _add_digit(found: dict[Source, Expr], digit: Split, scale: Expr, value: Expr, others: bool) -> None:
+def _add_digit(found: dict[Source, Expr], digit: Split, scale: Expr, value: Expr, *, others: bool) -> None:
     """Adds to the value of a source the contribution of one of its digits, found in *value* at *scale*."""
     d = value if scale is ONE else value // scale
     d = d % digit.extent if others else d

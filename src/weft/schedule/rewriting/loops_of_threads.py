@@ -40,7 +40,7 @@ def value_where(cond: Expr, value: Expr) -> Expr:
 
 
 def each(count: int, body: Callable[[Expr], Stmt]) -> Stmt:
-    """Returns *body* for each of so many numbers, written out: they number registers."""
+    """Returns *body* for each number below *count*, unrolled: the numbers index registers."""
     if count == 1:
         return body(ZERO)
     v = Var("i")

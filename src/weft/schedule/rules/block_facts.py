@@ -33,7 +33,7 @@ from weft.schedule.schedule import Schedule
 
 
 def computed_with(e: Expr) -> set[Var]:
-    """Returns the variables that *e* computes with: those outside of what it reads from memory."""
+    """Returns the variables that *e* computes with: those outside of its loads."""
     found: set[Var] = set()
     seen: set[Node] = set()  # formulas share operands: as a tree, one may have exponentially many
     stack: list[Node] = [e]
@@ -97,7 +97,7 @@ def merged_axes(index: Expr, block: Block) -> list[Var]:
 class Contraction:
     """A sum of products: the loads of its two factors, with the one read along the last written axis as *right*.
 
-    Each element of the right factor is made of what is loaded by *conversions* operations. In a dot product of narrow elements,
+    Each element of the right factor takes *conversions* operations after its load. In a dot product of narrow elements,
     *group* is the innermost reduction axis, over neighbouring terms: in each group, the right factor's columns stand one after
     another, each with its terms side by side, as the instructions take them.
     """
@@ -162,7 +162,7 @@ def _numbers_columns(right: Load, last: Expr) -> bool:
 
 
 def _narrow_load(factor: Expr) -> Load | None:
-    """Returns what is loaded, and converted to a factor or taken as the bits of one; None for another factor."""
+    """Returns the load of a factor that is converted, or whose bits are reinterpreted; None for another factor."""
     e = factor.a if isinstance(factor, Cast | Reinterpret) else factor
     e = e.a if isinstance(factor, Reinterpret) and isinstance(e, BitAnd) else e
     return e if isinstance(e, Load) and e is not factor else None

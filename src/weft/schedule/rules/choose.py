@@ -48,7 +48,7 @@ def schedule_program(
 ) -> Schedule:
     """Returns *program*, as made from its formulas, scheduled for *machine* by the candidates that *choose* selects.
 
-    With *takes*, tiles for a grid of threads are left out where it refuses what they make.
+    With *takes*, tiles for a grid of threads are left out where it refuses the programs that they make.
     """
     return carry_out(program, Choosing(machine, choose, takes=takes))
 

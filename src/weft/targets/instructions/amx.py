@@ -37,7 +37,7 @@ ROW_BYTES: Final = GROUPS * GROUP_BYTES
 SUM_TILES: Final = (0, 1, 2, 3)
 LEFT_TILES: Final = (4, 5)
 RIGHT_TILES: Final = (6, 7)
-"""The registers by what they hold: a kernel has as many sums as 2 x 2 products of tiles, for which each tile is loaded once."""
+"""The registers by their contents: a kernel has as many sums as 2 x 2 products of tiles, for which each tile is loaded once."""
 
 CONFIGURE: Final = "x86.amx_configure"
 """Sets the rows of the tiles, its only argument: those of sums and of left factors have that many, right factors all 16."""
@@ -48,7 +48,7 @@ RELEASE: Final = "x86.amx_release"
 
 @dataclass(frozen=True)
 class TileOperation:
-    """What an instruction does with a tile of sums of *rows*: sets it to zero, adds a product to it, or stores it.
+    """An operation on a tile of sums of *rows*: it sets it to zero, adds a product to it, or stores it.
 
     A product is of elements *a* and *b*, a *group* of terms in 32 bits.
     """

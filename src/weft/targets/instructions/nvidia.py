@@ -9,10 +9,10 @@ declared to compute, 2 x 2 neighbours:
 
     C[2 * g + half, 2 * t + pair] is register [half, pair] of thread 4 * g + t
 
-A program says by its loops over threads where each sum lies, and means the same when it is run thread by thread. What the
-instruction asks for beyond that is checked where code is made (`codegen.cuda.check_fragments`): all threads of a warp are there,
-each with the rows of its g and the columns of its t. The factors are read from shared memory, each thread the part of them that
-the instruction takes from it.
+A program says by its loops over threads where each sum lies, and means the same when it is run thread by thread. The other
+requirements of the instruction are checked where code is generated (`codegen.cuda.check_fragments`): all threads of a warp are
+there, each with the rows of its g and the columns of its t. The factors are read from shared memory, each thread the part of them
+that the instruction takes from it.
 
     C[64, n] += A[64, 16] * B[16, n]            `wgmma.mma_async.sync.aligned.m64nNk16`
     C[64, n] += A[64, 32] * B[32, n]            `wgmma.mma_async.sync.aligned.m64nNk32`, of bytes
@@ -78,7 +78,7 @@ GROUP_INSTRUCTIONS: Final = {
     i8: "cuda.wgmma_i8",
     u32: "cuda.wgmma_tf32",
 }
-"""Those of groups of four warps; factors of tf32 are bits (`ops.dot_products.tf32_matmul`)."""
+"""The instructions of groups of four warps; factors of tf32 are bits (`ops.dot_products.tf32_matmul`)."""
 
 REGISTER_GROUP_INSTRUCTIONS: Final = {f16: "cuda.wgmma_registers_f16", bf16: "cuda.wgmma_registers_bf16"}
 """The same, whose left factor is in registers of the warps (the memory scope `fragment`)."""

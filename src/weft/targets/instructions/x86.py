@@ -23,7 +23,7 @@ PAIR_CYCLES: Final = 4 / PORTS
 multiply-add of floats is one of two. A dot product of bytes is made of two such."""
 
 WIDE_PAIR_CYCLES: Final = 2.0
-"""That in vectors of 512 bits, which two units add and multiply."""
+"""`PAIR_CYCLES` in vectors of 512 bits, which two units add and multiply."""
 
 PAIRS_TEMPORARIES: Final = 6
 """Registers that it needs beside sums and operands: two halves of a row and of a column, and a mask."""

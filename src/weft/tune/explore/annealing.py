@@ -1,7 +1,7 @@
 """Parallel simulated annealing on a cost model, and batches that are good and different.
 
-After Chen et al., "Learning to optimize tensor programs" (2018), sections 3.3 and 3.4: chains walk on what a model predicts and
-keep their places from one round to the next; of what they saw, a batch is chosen that is good and covers many alternatives.
+After Chen et al., "Learning to optimize tensor programs" (2018), sections 3.3 and 3.4: chains walk on a model's predictions and
+keep their places from one round to the next; of the points they saw, a batch is chosen that is good and diverse.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class SearchSpace(Protocol):
 
 
 class KnobSpace:
-    """A space in which knobs do not depend on one another; a base of others, which say what is valid."""
+    """A space in which knobs do not depend on one another; a base of others, which define the valid points."""
 
     def __init__(self, sizes: tuple[int, ...]) -> None:
         self._sizes = sizes

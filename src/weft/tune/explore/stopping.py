@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from math import log
 
@@ -19,8 +19,9 @@ FORGETTING = 0.8
 class Verdict:
     """Whether to stop, and a sentence that says why."""
 
-    stops: bool
     reason: str
+    _: KW_ONLY
+    stops: bool
 
 
 class Stopping:
@@ -81,20 +82,20 @@ class Stopping:
     def verdict(self, predicted_gain: float = 0.0) -> Verdict:
         """Returns whether to stop.
 
-        *predicted_gain* is what a trusted model promises for the next batch, as the logarithm of the best prediction over the
+        *predicted_gain* is a trusted model's prediction for the next batch, as the logarithm of the best prediction over the
         best score; 0 where there is none.
         """
         if self._batches < self._first or not self._best:
-            return Verdict(False, f"only {self._batches} batches were measured")
+            return Verdict(f"only {self._batches} batches were measured", stops=False)
         ahead = self.expected_gain * self._horizon
         if ahead >= self._floor:
-            return Verdict(False, f"the next {self._horizon} batches are expected to gain {_percent(ahead)}")
+            return Verdict(f"the next {self._horizon} batches are expected to gain {_percent(ahead)}", stops=False)
         if predicted_gain >= self._floor:
-            return Verdict(False, f"the model predicts a gain of {_percent(predicted_gain)}")
+            return Verdict(f"the model predicts a gain of {_percent(predicted_gain)}", stops=False)
         return Verdict(
-            True,
             f"the last {self._fruitless} of {self._batches} batches gained nothing, and the next {self._horizon} are expected "
             f"to gain {_percent(ahead)}, less than can be told from noise ({_percent(self._floor)})",
+            stops=True,
         )
 
 

@@ -24,7 +24,7 @@ from weft.tune.features.straight_code import StraightCode
 
 @dataclass(frozen=True, eq=False)
 class CacheTraffic:
-    """What one level of cache does for n nests: its levels from `outside[i]` on fit it, and `nbytes[i]` are brought into it.
+    """The traffic of one level of cache for n nests: its levels from `outside[i]` on fit it, and `nbytes[i]` are brought into it.
 
     It `holds[i]` all that the nest touches.
     """
@@ -35,7 +35,7 @@ class CacheTraffic:
 
 
 def cache_traffic(nest: NestGeometry, capacity: int) -> CacheTraffic:
-    """Returns what a cache of *capacity* bytes does: the outermost levels whose data fit tell how often data is brought anew.
+    """Returns the traffic of a cache of *capacity*: the outermost levels whose data fit tell how often data is brought anew.
 
     After Low, Igual, Smith and Quintana-Orti, "Analytical modeling is enough for high-performance BLIS" (2016).
     """

@@ -1,4 +1,4 @@
-"""Loop nests of scheduled programs as a batch: what a plan's nest must be once the plan is carried out."""
+"""Loop nests of scheduled programs as a batch: the reference for nests that are derived from plans alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def nests_of_programs(programs: Sequence[Program], block: str = "", *, fma: bool
     return NestBatch(
         accesses=first.accesses,
         is_reduction=(*[a.kind is AxisKind.REDUCE for a in first.axes], False),
-        operations=operations_of(first.nest.store.value, fma),
+        operations=operations_of(first.nest.store.value, fma=fma),
         axis=_padded([n.axis_of_level for n in found], -1),
         extent=_padded([[x.extent for x in n.nest.levels] for n in found], 1),
         step=_padded([n.step_of_level for n in found], 0),

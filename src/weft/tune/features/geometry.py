@@ -30,7 +30,7 @@ class AccessGeometry:
 
 
 class NestGeometry:
-    """The loops of a batch that repeat, moved together so that the innermost is the last, and what they touch.
+    """The loops of a batch that repeat, moved together so that the innermost is the last, and their accesses.
 
     Levels with one iteration, and those that a plan lacks, come first and have an extent of 1.
     """
@@ -75,7 +75,7 @@ class NestGeometry:
 
     @cached_property
     def update(self) -> AccessGeometry | None:
-        """The access that reads what the block writes, where it adds to that."""
+        """The access that reads the written element, where the block adds to it."""
         written = self.stored.access.name
         return next((a for a in self.accesses if a.access.name == written and not a.access.is_store), None)
 
@@ -87,7 +87,7 @@ class NestGeometry:
 
     @cached_property
     def in_memory(self) -> tuple[AccessGeometry, ...]:
-        """The accesses that take memory traffic; what is read and written counts as read, as in `cost.program`."""
+        """The accesses that take memory traffic; an element read and written counts as read, as in `cost.program`."""
         found: dict[tuple[str, bytes], AccessGeometry] = {}
         for a in (self.stored, *[x for x in self.accesses if not x.access.is_store]):
             if not a.access.in_registers:

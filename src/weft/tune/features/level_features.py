@@ -79,6 +79,6 @@ def _touched(nest: NestGeometry, slot: Sequence[AccessGeometry]) -> tuple[Double
 
 
 def _from_innermost(column: Doubles) -> Doubles:
-    """Returns `LEVELS` columns, the innermost level's first; outside of a shallow nest stands what holds for all of it."""
+    """Returns `LEVELS` columns, the innermost level's first; a shallow nest repeats its outermost level."""
     column = column[:, ::-1][:, :LEVELS]
     return np.pad(column, [(0, 0), (0, LEVELS - column.shape[1])], mode="edge")

@@ -1,6 +1,6 @@
-"""Features of plans: a row of as many numbers for a plan of any kernel, so that what a model learns of one holds for another.
+"""Features of plans: a row of as many numbers for a plan of any kernel, so that a model learns across kernels.
 
-Beside those of the levels there are the register tile's, what each cache is asked for, the analytical estimate, and the decisions
+Beside those of the levels there are the register tile's, the traffic of each cache, the analytical estimate, and the decisions
 that loops do not show, by feature hashing (Weinberger et al., "Feature hashing for large scale multitask learning", 2009).
 """
 
@@ -49,7 +49,7 @@ CACHE_COLUMNS: Final = ("intensity", "outside", *[f"{slot}.reuse" for slot in SL
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """What models are given of n plans: a row each, a row for each of their levels, and the cycles estimated for each."""
+    """The features of n plans: a row each, a row for each of their levels, and the cycles estimated for each."""
 
     flat: Floats
     levels: Floats
@@ -134,7 +134,7 @@ def _tile_columns(code: StraightCode, cycles: Doubles) -> list[Doubles]:
 
 
 def _cache_columns(nest: NestGeometry, cache: CacheTraffic) -> list[Doubles]:
-    """Returns what a cache does for the nests: the context relation features of Chen et al., at the capacity of the cache."""
+    """Returns the columns of a cache's traffic: the context relation features of Chen et al., at the capacity of the cache."""
 
     def at(table: Doubles) -> Doubles:
         return np.take_along_axis(table, cache.outside[:, None], axis=1)[:, 0]

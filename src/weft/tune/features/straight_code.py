@@ -1,4 +1,4 @@
-"""The straight code inside the loops of many plans: the register tile, its instructions, and what it wastes.
+"""The straight code inside the loops of many plans: the register tile, its instructions, and its waste.
 
 The same counts as `cost.program` makes for one scheduled program, as arrays.
 """

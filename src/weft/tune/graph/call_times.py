@@ -1,6 +1,6 @@
 """The times of kernels within a run of a model, by workload, stored in the database so that no session measures them twice.
 
-They are kept apart from what a kernel takes by itself, again and again on warm caches: a workload of its own kind, `call`.
+They are kept apart from the times of a kernel by itself, again and again on warm caches: a workload of its own kind, `call`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ORIGIN: Final = "graph"
 
 
 class CallTimes:
-    """The seconds of calls by their kernels: those in *store* for *hardware*, and what is added."""
+    """The seconds of calls by their kernels: those in *store* for *hardware*, and added ones."""
 
     def __init__(self, store: Store, hardware: Hardware) -> None:
         self.store, self.hardware = store, hardware
@@ -49,5 +49,5 @@ class CallTimes:
 
 
 def _key(request: KernelRequest) -> tuple[str, str]:
-    """Returns the digest of the workload of a kernel's call, and its plan, which is empty for what the rules choose."""
+    """Returns the digest of the workload of a kernel's call, and its plan, which is empty for the rules' choice."""
     return workload_digest(CALL, request.text, request.flags), "" if request.plan is None else str(request.plan)

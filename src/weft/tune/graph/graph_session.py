@@ -87,7 +87,7 @@ class GraphReport:
         """The part of a run that the algorithms and forms before take more than the fastest of each question.
 
         Alternatives were measured briefly, and the best of several looks better than it is, so it is less rather than more.
-        Layouts do not count by themselves: what one of them saves, moving values may cost.
+        Layouts do not count by themselves: moving values may cost the time that one of them saves.
         """
         alone = [a.regret for a in self.answers if not isinstance(a.before, Layout)]
         return sum(alone) / self.run_seconds if self.run_seconds else 0.0

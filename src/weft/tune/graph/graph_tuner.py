@@ -1,8 +1,8 @@
-"""Searches the plans of a graph: its layouts and algorithms, the packing of its matrices, and what fusion computes several times.
+"""Searches the plans of a graph: its layouts and algorithms, the packing of its matrices, and recomputation by fusion.
 
-    plan  <- solved with what is measured, and hopes for the rest
+    plan  <- solved with measured times, and hopes for the rest
     times <- its kernels, in turns with those of the incumbent
-    each question learns what its alternative costs; again, until nothing untried may be better
+    each question learns the cost of its alternative; again, until nothing untried may be better
 
 All questions try an alternative in each plan, so that few plans measure many. A plan whose kernels were all measured is known
 without running it. The fastest plan is the one whose whole run was, not the one that is the sum of the fastest parts.
@@ -85,9 +85,9 @@ class _Proposal:
 class GraphTuner:
     """Searches plans for the graph of *incumbent*, a compiled model, that are faster than its own.
 
-    *inputs* are what the model is run with. Kernels are made by the records in *options*, and by the rules where it has none.
-    What is measured is kept in *store*, and what is there for *hardware* is not measured again. *hope* is the part of its time
-    that an untried alternative may take less than is estimated.
+    *inputs* are the inputs that the model is run with. Kernels are made by the records in *options*, and by the rules where it
+    has none. Measurements are kept in *store*; those there for *hardware* are not repeated. *hope* is the part of its time that
+    an untried alternative may take less than is estimated.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class GraphTuner:
         return next(iter(self.faster), None)
 
     def finalists(self, most: int) -> list[GraphTrial]:
-        """Returns the plans to measure longer: the best by what is known of kernels, then those whose runs took least."""
+        """Returns the plans to measure longer: the best by the known times of kernels, then those whose runs took least."""
         self.costs.hope = NEVER
         planner = Choosing(self.incumbent.target, costs=self.costs)
         self.forms.decided(planner)
@@ -147,7 +147,7 @@ class GraphTuner:
     def expected_gain(self) -> float:
         """The part of a run that the next plan is expected to save; 0 where there is none to try.
 
-        That is what is hoped for, times the part of such hopes that came true so far.
+        That is the hoped gain, times the part of such hopes that came true so far.
         """
         proposal = self._proposal()
         return 0.0 if proposal is None else proposal.hoped * (self._found + PRIOR) / (self._hoped + PRIOR)

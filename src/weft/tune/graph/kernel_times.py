@@ -72,7 +72,7 @@ class _Kernels:
             groups = groups | self._neighbours(groups)
         elif groups and plain_subject(subject) in self.asked:
             groups = {g for g in groups if self.main[g] in (None, plain_subject(subject))}
-            return sum(self.taken[g] for g in groups)  # 0 for what is fused into another node's kernel
+            return sum(self.taken[g] for g in groups)  # 0 for a node fused into another's kernel
         return sum(self.taken[g] for g in groups) if groups else None
 
     def moved(self) -> dict[str, float]:
@@ -89,7 +89,7 @@ class _Kernels:
         return found
 
     def _nodes_by_subject(self) -> dict[str, Node]:
-        """Returns the node that computes each value: of two of one name that which computes, not the one that moves it."""
+        """Returns the node that computes each value: of two nodes with one name the one that computes, not the one that moves."""
         nodes = sorted(self.fused.graph.nodes, key=lambda n: n.op not in MOVING_OPERATORS)
         return {plain_subject(subject_of(v.name)): n for n in nodes for v in n.outputs}
 

@@ -1,6 +1,6 @@
 """The costs of a graph's alternatives in seconds: measured, or estimated from those that were.
 
-An alternative that was never measured costs what is estimated, times the seconds that a cycle has taken where alternatives of
+An alternative that was never measured costs its estimate, times the seconds that a cycle has taken where alternatives of
 the same question were measured, and less by *hope*: of those that may be the best, one a question is then tried in each plan, and
 once it is measured it is believed. That is optimism in the face of uncertainty (Lai and Robbins, "Asymptotically efficient
 adaptive allocation rules", 1985), for each question of a graph at once.
@@ -69,7 +69,7 @@ class MeasuredCosts(CostSource):
         return min(times) if isinstance(decision, Layout) else median(times)
 
     def hoped(self, subject: str, decision: Decision) -> float:
-        """Returns what a decision that was a candidate costs, as it was measured or as it is hoped to."""
+        """Returns the cost of a decision that was a candidate: measured, or hoped for."""
         return self.cycles(subject, decision, self._estimates.get((subject, decision), inf))
 
     def alternatives(self) -> dict[Asked, dict[Decision, float]]:
@@ -81,7 +81,7 @@ class MeasuredCosts(CostSource):
 
     @property
     def least(self) -> float:
-        """The sum of the fastest alternatives of all subjects, by what is known; what only failed does not count."""
+        """The sum of the fastest alternatives of all subjects, by known times; alternatives that only failed do not count."""
         found: dict[str, float] = {}
         for (subject, _), alternatives in self.alternatives().items():
             name, seconds = plain_subject(subject), min(alternatives.values())
@@ -125,7 +125,7 @@ class MeasuredCosts(CostSource):
         rates = [seconds / estimate for seconds, estimate in self._pairs((subject, kind))]
         if not issubclass(kind, ABSOLUTE):
             return min(rates, default=1.0), bool(rates)
-        # what takes longer than is estimated says nothing about its alternatives
+        # one slower than its estimate says nothing about its alternatives
         return min([*rates, self.rate]), bool(rates)
 
     def _pairs(self, asked: Asked) -> list[tuple[float, float]]:

@@ -51,7 +51,7 @@ class ModelTimer:
 
     def run(self) -> list[int]:
         """Returns the nanoseconds that each call took, once the caches are its own."""
-        stamps = self.profiler.run(RUNS, self.is_processor_time)[-1]
+        stamps = self.profiler.run(RUNS, processor_time=self.is_processor_time)[-1]
         return [b - a for a, b in pairwise(stamps)]
 
     @property

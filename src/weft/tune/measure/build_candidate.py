@@ -65,7 +65,7 @@ def _built(job: BuildJob, clock: StageClock) -> Built:
 
 
 def _scheduled(program: Program, plan: Plan | None, job: BuildJob) -> tuple[Schedule, Plan]:
-    """Returns the scheduled loops, and the plan that was followed, with what the rules chose where it says nothing."""
+    """Returns the scheduled loops, and the plan that was followed, with the rules' choices where it is open."""
     planner = _planner(plan, job)
     if job.template:
         schedule = carry_out_template(template_named(job.template), program, planner)

@@ -21,7 +21,7 @@ PATIENCE: Final = 10.0
 class DaskExecutor(Executor):
     """Jobs on the workers of the cluster at *address*, each in a process that may crash without its worker.
 
-    Raises `DeviceError` where no scheduler answers, and `InputError` for what is no address.
+    Raises `DeviceError` where no scheduler answers, and `InputError` for an invalid address.
     """
 
     def __init__(self, address: str, retries: int) -> None:

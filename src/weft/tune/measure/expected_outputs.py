@@ -51,7 +51,7 @@ class Reference:
         self.depth = reduction_depth(self.function)
 
     def error(self) -> float:
-        """Returns the largest error of the outputs as they are now, relative to what is allowed."""
+        """Returns the largest error of the outputs as they are now, relative to the allowed error."""
         pairs = zip(self.arguments.outputs, self.outputs, strict=True)
         return max((relative_error(m.values, wanted, self.depth) for m, wanted in pairs), default=0.0)
 
@@ -93,7 +93,7 @@ def reduction_depth(function: Function) -> int:
 
 
 def relative_error(found: Array, wanted: Array, depth: int) -> float:
-    """Returns the largest difference of two arrays divided by what is allowed: above 1 they differ by more than rounding.
+    """Returns the largest difference of two arrays divided by the allowed error: above 1 they differ by more than rounding.
 
     Sums of *depth* terms may be added in any order: their error grows as the root of that (Higham, "Accuracy and Stability of
     Numerical Algorithms", 2002, section 4.2). It is relative to the element, and to the mean size of the results. Integers

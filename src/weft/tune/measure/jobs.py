@@ -89,7 +89,7 @@ class Limits:
     It ends after *seconds* in kernels; once the interval of the ratio's median, which holds with *confidence*, is narrower than
     *width* of it; or at once where the candidate is clearly worse, by the factor *worse*. There are *fewest* to *most* repeats.
     Between two readings of the clock a kernel is called for *between* seconds. *evict* is how many bytes are read before each
-    call, so that what the kernel reads comes from where it would in a model whose other kernels touch so much; None leaves that
+    call, so that the kernel's operands are in the caches as in a model whose other kernels touch so much; None leaves that
     to the kernel's model, and is 0 where there is none (see `tune.cache_state`). *weights* are the numbers of the parameters that
     are found so; all other buffers are read again before the call, since the kernels before have just used their memory.
     """
@@ -126,7 +126,7 @@ class Measured:
     """A kernel's times, in seconds a call: `times` of each repeat, and `incumbent` those of the incumbent beside them.
 
     `ratio` is the interval of the median of candidate / incumbent. `is_early` tells that it was clearly worse, so that it was
-    measured no further. `error` is the largest error relative to what is allowed, 0 for results that are equal to the last bit.
+    measured no further. `error` is the largest error relative to the allowed error, 0 for results that are equal to the last bit.
     """
 
     times: tuple[float, ...]

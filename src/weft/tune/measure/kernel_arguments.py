@@ -24,8 +24,8 @@ LARGEST: Final = 4
 class KernelArguments:
     """The buffers and sizes of one call of *function*, the unscheduled loops, with inputs made from *seed*.
 
-    A symbolic size is what the cost model takes it for. With *positive*, no input is below 1. Raises `InputError` for parameters
-    whose shape is not known.
+    A symbolic size has the value that the cost model assumes. With *positive*, no input is below 1. Raises `InputError` for
+    parameters whose shape is not known.
     """
 
     def __init__(self, function: Function, seed: int, *, positive: bool = False) -> None:
@@ -100,7 +100,7 @@ def random_values(rng: np.random.Generator, buffer: Buffer, count: int, bound: i
 def index_bounds(function: Function) -> Mapping[Buffer, int]:
     """Returns the buffers of integers that others are indexed by, and a bound that keeps all of these accesses in range.
 
-    A number that is an index as it stands, but for conversions and for what is added to negative ones, may be any below the
+    A number that is an index as it stands, but for conversions and for an extent added to negative ones, may be any below the
     extent. Of one that is computed with, only 0 and 1 are known to be good: those that models are checked with.
     """
     bounds: dict[Buffer, int] = {}

@@ -24,7 +24,7 @@ Job: TypeAlias = "tuple[Future[Any], bytes]"
 Jobs: TypeAlias = "SimpleQueue[Job | None]"
 
 NICENESS: Final = 10
-"""That of workers that build, so that they give way to one that runs on the same core."""
+"""The niceness of workers that build, so that they give way to one that measures on the same core."""
 
 
 class LocalExecutor(Executor):

@@ -68,7 +68,7 @@ class Measurer:
     def submit(self, plans: Iterable[str]) -> Iterator[Outcome]:
         """Yields the outcome of each of *plans* as it comes; plans are taken as there is room for them.
 
-        A plan that was measured before is not measured again. Closing the iterator cancels what was not begun. Schedules are
+        A plan that was measured before is not measured again. Closing the iterator cancels the plans not begun. Schedules are
         trusted, since results are compared.
         """
         waiting, flights, source = Counter[str](), dict[Future[Any], _Flight](), iter(plans)
@@ -100,7 +100,7 @@ class Measurer:
         """Returns the outcome of *plan*, measured beside the incumbent several *times*, each within other *limits*.
 
         The schedule is proved legal in full. Each measurement has inputs and memory of its own: the ratio of two kernels depends
-        on where their buffers lie, by more than its interval in one place says. The interval is that which encloses all. The
+        on where their buffers lie, by more than its interval in one place says. The interval encloses all of theirs. The
         first in which the plan fails, or is not faster, is the last.
         """
         built = _value(self._builder.submit(build, self._job(plan, trusted=False)))

@@ -25,7 +25,7 @@ from weft.tune.measure.kernel_arguments import element_count, written_buffers
 def package_kernel(kernel: Kernel, loops: Function, target: Target) -> bytes:
     """Returns a saved model that calls *kernel*, made of *loops*, which takes no workspace.
 
-    A symbolic size is what `KernelArguments` takes it for.
+    A symbolic size has the value that `KernelArguments` gives it.
     """
     written = written_buffers(loops)
     buffers = {p: Buffer(p.name, (index(element_count(p)),), p.dtype) for p in loops.params if isinstance(p, Buffer)}

@@ -50,7 +50,7 @@ class Timer(TurnTimer[Call]):
         return [[max(1.0, row[n + 1] - row[n] - self._cost) / number * 1e-9 for n in places] for row in stamps]
 
     def before(self, call: Call) -> list[Call]:
-        """Returns what is called before *call*, so that it finds the caches as its model leaves them."""
+        """Returns the calls before *call*, so that it finds the caches as its model leaves them."""
         if not self.limits.evict:
             return []
         used = [b for n, b in enumerate(call[2]) if n not in self.limits.weights]
@@ -59,11 +59,11 @@ class Timer(TurnTimer[Call]):
     @cached_property
     def _cost(self) -> float:
         """The nanoseconds between two readings of the clock with nothing between them."""
-        return clock_cost(self.threads == 1)
+        return clock_cost(processor_time=self.threads == 1)
 
 
 @lru_cache(maxsize=2)
-def clock_cost(processor_time: bool) -> float:
+def clock_cost(*, processor_time: bool) -> float:
     """Returns the nanoseconds that one reading of a clock takes."""
     stamps = [row[0] for row in _rt.time_in_turn([], 64, processor_time=processor_time)]
     return median(b - a for a, b in pairwise(stamps))

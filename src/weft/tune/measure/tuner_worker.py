@@ -17,7 +17,7 @@ class TunerWorker(WorkerProcess):
         super().__init__(MODULE, settings.to_text())
 
     def await_start(self) -> None:
-        """Waits until the worker has imported what it needs; raises `DeviceError` where it does not start."""
+        """Waits until the worker has imported its modules; raises `DeviceError` where it does not start."""
         try:
             super().await_start()
         except WorkerHung as error:

@@ -35,7 +35,7 @@ PARTS: Final = 4
 
 
 class TurnTimer(ABC, Generic[C]):
-    """Times kernels in turns within *limits*; what a kernel is, and by what clock it is timed, others say."""
+    """Times kernels in turns within *limits*; subclasses define the kernel and the clock."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits

@@ -28,7 +28,7 @@ _PAIRWISE: Final = {
 
 
 class _BoostedTrees:
-    """What both objectives share: the trees correct the analytical estimate, and are made anew in each fit."""
+    """The base of both objectives: the trees correct the analytical estimate, and are made anew in each fit."""
 
     def __init__(self, seed: int, threads: int) -> None:
         self._parameters = {**_COMMON, "seed": seed, "nthread": threads}

@@ -10,14 +10,14 @@ from weft.tune.features import Doubles, Features
 from weft.tune.models.samples import Samples
 
 LEAST_SCORE: Final = 1e-3
-"""What failed counts as so fast, where a logarithm is taken."""
+"""The score of failed candidates, where a logarithm is taken."""
 
 
 class CostModel(Protocol):
     """Learns from measured plans to rank others; its predictions depend only on its seed and on the samples."""
 
     def fit(self, samples: Samples) -> None:
-        """Learns from *samples*, all that were measured so far; what an earlier call was given may be forgotten."""
+        """Learns from *samples*, all that were measured so far; samples of earlier calls may be forgotten."""
         ...
 
     def predict(self, features: Features) -> Doubles:

@@ -14,7 +14,7 @@ from weft.tune.features import Doubles, Features, Ints
 class Samples:
     """The plans of one or several tasks. Only plans of one of the *groups* compare with one another.
 
-    *scores* are throughputs relative to the best of the group: 1 for that, 0 for what failed. A group of more *weight* counts for
+    *scores* are throughputs relative to the best of the group: 1 for that, 0 for failed ones. A group of more *weight* counts for
     more; all its samples have the same.
     """
 

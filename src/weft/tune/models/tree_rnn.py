@@ -82,7 +82,7 @@ class TreeRnn:
             return np.asarray((prior + self._score(levels, whole)).numpy(), np.float64)
 
     def _inputs(self, features: Features) -> tuple[Any, Any, Any]:
-        """Returns the features of levels, the innermost last, those of whole plans, and what the estimate says."""
+        """Returns the features of levels, the innermost last, those of whole plans, and the estimates."""
         assert self._scale is not None
         level_mean, level_deviation, mean, deviation = self._scale
         levels = (features.levels[:, ::-1] - level_mean) / level_deviation

@@ -26,7 +26,7 @@ class Analytical:
 
 
 class Random:
-    """Gives each plan a number by chance, always the same for the same plan: what a search without a model does."""
+    """Gives each plan a number by chance, always the same for the same plan: as a search without a model does."""
 
     def __init__(self, seed: int = 0, threads: int = 1) -> None:
         del threads
@@ -44,7 +44,7 @@ class Random:
 class Shuffled:
     """A control: gives each plan the number that *model* predicts for another one.
 
-    A search that does as well with it owes nothing to what the model has learnt.
+    A search that does as well with it gains nothing by the model.
     """
 
     def __init__(self, model: CostModel, seed: int = 0) -> None:

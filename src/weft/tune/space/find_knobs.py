@@ -13,7 +13,7 @@ from weft.targets import Target
 from weft.tune.space.knob import Knob
 
 CarryOut: TypeAlias = Callable[[Program, Planner], Schedule]
-"""What schedules a program by the answers of a planner."""
+"""A function that schedules a program by the answers of a planner."""
 
 BRANCHING: Final = frozenset({"Rule", "OnePass", "Inline", "Borders", "SharePatches", "Order"})
 """The kinds of decisions after which other questions are asked: each alternative is carried out once."""
@@ -24,7 +24,7 @@ MOST_BRANCHES: Final = 24
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """What is asked where the decisions of `BRANCHING` kinds are *choices*."""
+    """The questions where the decisions of `BRANCHING` kinds are *choices*."""
 
     choices: Mapping[Address, Decision]
     asked: frozenset[Address]
@@ -35,7 +35,7 @@ def find_knobs(
 ) -> tuple[tuple[Knob, ...], tuple[Branch, ...]]:
     """Returns the questions of *program* and their answers, with those of *fixed* answered as it says; and when each is asked.
 
-    *schedule* is what asks: the rules, or a template.
+    *schedule* asks: the rules, or a template.
 
     Questions that come up only after an alternative of a `BRANCHING` decision are knobs as well; where a point takes another
     alternative, they have no effect.

@@ -247,7 +247,7 @@ class PlanSpace(KnobSpace):
 
     @cached_property
     def _look_ups(self) -> Mapping[str, Callable[[Ints], Decision]]:
-        """What gives the decisions about the tiled block, by kind: a knob's, or a fixed one."""
+        """The functions that give the decisions about the tiled block, by kind: a knob's, or a fixed one."""
         subject = "" if self.tiled is None else self.tiled.block.name
         found: dict[str, Callable[[Ints], Decision]] = {}
         for (about, kind, number), decision in self.settled.items():

@@ -91,7 +91,7 @@ class TiledBlock:
         read = dict.fromkeys((x.buffer, x.indices) for x in loads(store.value) if x.buffer is not store.buffer)
         written = self._access(store.buffer, store.indices, is_store=True)
         self.accesses = (written, *[self._access(b, i, is_store=False) for b, i in read])
-        self.operations = operations_of(store.value, True)
+        self.operations = operations_of(store.value, fma=True)
 
     def _access(self, buffer: Buffer, indices: Sequence[Expr], *, is_store: bool) -> NestAccess:
         variables = [(p.axis.var, 1 if p.inside else p.group) for p in self.parts]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, TypeVar
 
 from weft.codegen.llvm.core.affine_operands import Affine, Lanes, Operand
@@ -59,6 +59,7 @@ class Signature:
 
     symbol: str
     types: tuple[str, ...]
+    _: KW_ONLY
     task: bool
 
 

@@ -28,7 +28,7 @@ UNWRITTEN = "poison"
 
 @dataclass(eq=False, slots=True)
 class Phi:
-    """A value that depends on where control comes from: what to write, and where, if anything reads it.
+    """A value that depends on the predecessor block: the phi instruction, and its place, written if anything reads it.
 
     *incoming* has a value for each label; a loop's phi is written when the loop ends, as the last value is known then.
     """
@@ -46,7 +46,7 @@ Held: TypeAlias = "str | Phi"
 
 @dataclass(eq=False, slots=True)
 class _Frame:
-    """What was written in a region of control: a loop's body, a branch, or the whole function.
+    """The values written in a region of control: a loop's body, a branch, or the whole function.
 
     A loop has the block that it begins with, the label before it, and the buffers that are *stored* to in it.
     """
@@ -79,7 +79,7 @@ class RegisterValues:
         return len(frame.used) + frame.used_inside
 
     def load(self, buffer: Buffer, element: int) -> str:
-        """Returns the value of an element; what is computed from it is placed in the innermost region."""
+        """Returns the value of an element; expressions of it are placed in the innermost region."""
         self._frames[-1].used.add((buffer, element))
         name = self._named(self._held((buffer, element), len(self._frames) - 1))
         if name[0] == "%":
@@ -103,11 +103,11 @@ class RegisterValues:
         self._frames.append(_Frame(self._build.level))
 
     def end_branch(self) -> Written:
-        """Ends that path, and returns what was written on it."""
+        """Ends that path, and returns the values written on it."""
         return self._ended().values
 
     def join(self, paths: list[tuple[Written, str]]) -> None:
-        """Begins the current block, where *paths* meet: what was written on each, and the label of its last block."""
+        """Begins the current block, where *paths* meet: the values written on each, and the label of its last block."""
         frame, depth = self._frames[-1], len(self._frames) - 1
         merged: Written = {}
         for slot in dict.fromkeys([slot for written, _ in paths for slot in written]):
@@ -139,7 +139,7 @@ class RegisterValues:
         return frame
 
     def _take(self, written: Written) -> None:
-        """Adds what was written in a region that has ended to that around it, from where on it is known."""
+        """Adds the values written in a region that has ended to the region around it, from where on they are known."""
         frame, levels = self._frames[-1], self._build.levels
         for held in written.values():
             name = held if isinstance(held, str) else held.name

@@ -19,7 +19,7 @@ def floor_division(f: Emitter, e: Binary, a: Operand, b: Operand) -> Operand:
     x, y = f.build.text(a), f.build.text(b)
     positive = divisor is not None and divisor > 0
     nonnegative = e.dtype.kind == "uint" or (positive and _is_nonnegative(f, a))
-    made = _floor(f, e, x, y, divisor, nonnegative)
+    made = _floor(f, e, x, y, divisor, nonnegative=nonnegative)
     if e.dtype is not INDEX:
         return made
     if positive and (nonnegative or not quotient):
@@ -41,10 +41,10 @@ def _is_nonnegative(f: Emitter, a: Operand) -> bool:
     return isinstance(a, Affine) and f.build.is_nonnegative(a)
 
 
-def _floor(f: Emitter, e: Binary, x: str, y: str, divisor: int | None, nonnegative: bool) -> str:
+def _floor(f: Emitter, e: Binary, x: str, y: str, divisor: int | None, *, nonnegative: bool) -> str:
     kind, quotient = register_type(e.dtype), isinstance(e, FloorDiv)
     if divisor is not None and divisor > 0 and divisor & (divisor - 1) == 0:
-        return _by_power_of_two(f, e.dtype, x, divisor, quotient)
+        return _by_power_of_two(f, e.dtype, x, divisor, quotient=quotient)
     if nonnegative:
         return divide(f, e, "udiv" if quotient else "urem", x, y)
     remainder = divide(f, e, "srem", x, y)
@@ -61,7 +61,7 @@ def _floor(f: Emitter, e: Binary, x: str, y: str, divisor: int | None, nonnegati
     return f.build.pure(f"add {kind} {remainder}, {up}", remainder, up)
 
 
-def _by_power_of_two(f: Emitter, dtype: DType, x: str, divisor: int, quotient: bool) -> str:
+def _by_power_of_two(f: Emitter, dtype: DType, x: str, divisor: int, *, quotient: bool) -> str:
     kind = register_type(dtype)
     if not quotient:
         return f.build.pure(f"and {kind} {x}, {splat(str(divisor - 1), dtype)}", x)

@@ -1,6 +1,6 @@
 """Register buffers that can be promoted to SSA values: once loops are unrolled, all their indices are constants.
 
-This is what LLVM's SROA and mem2reg would find out, from a text twice as long.
+LLVM's SROA and mem2reg would find the same, from a text twice as long.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ def promotable(root: Stmt) -> dict[Buffer, str]:
 
 def _places(root: Stmt) -> Iterator[_Place]:
     """Yields every statement of *root*, a parent before its children."""
-    stack = [_Place(root, frozenset(), False)]
+    stack = [_Place(root, frozenset(), in_while=False)]
     while stack:
         place = stack.pop()
         yield place
         s, numbered, in_while = place
         if isinstance(s, For) and is_written_out(s):
             numbered |= {s.var}
-        stack += [_Place(k, numbered, in_while or isinstance(s, While)) for k in s.bodies()[::-1]]
+        stack += [_Place(k, numbered, in_while=in_while or isinstance(s, While)) for k in s.bodies()[::-1]]
 
 
 def is_written_out(s: For) -> bool:

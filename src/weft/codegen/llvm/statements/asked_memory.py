@@ -1,4 +1,4 @@
-"""Asking the context for memory whose size is known only now: that of an output, or that which it keeps."""
+"""Requests to the context for memory of a size that only a run knows: an output's, or memory kept across calls."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def param_type(p: Param) -> str:
 
 def signature(function: Function) -> Signature:
     """Returns the signature of *function*."""
-    return Signature(function.name, tuple([param_type(p) for p in function.params]), is_task(function))
+    return Signature(function.name, tuple([param_type(p) for p in function.params]), task=is_task(function))
 
 
 def is_task(function: Function) -> bool:
@@ -56,7 +56,7 @@ def call(f: Emitter, s: Call) -> None:
         return
     known = f.signatures.get(s.callee)
     if known is None:
-        known = Signature(s.callee, tuple([t for t, _ in args]), False)
+        known = Signature(s.callee, tuple([t for t, _ in args]), task=False)
         symbol = f"@{quoted(s.callee)}"
         f.globals[symbol] = f"declare hidden i32 {symbol}({', '.join(['ptr', *known.types])})"
     if known.types != tuple([t for t, _ in args]):

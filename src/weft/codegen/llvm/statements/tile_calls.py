@@ -41,7 +41,7 @@ def tile_call(f: Emitter, s: Call) -> None:
     with f.scope():
         if s.callee == CONFIGURE:
             _intrinsic(f, "ldtilecfg", "ptr", f"ptr {_palette(f, _constant(f, s.args[0]))}")
-            f.tiles.clear()  # registers lose what they held
+            f.tiles.clear()  # the tile registers lose their contents
         elif s.callee == RELEASE:
             _intrinsic(f, "tilerelease", "", "")
         else:

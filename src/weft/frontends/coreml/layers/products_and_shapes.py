@@ -27,16 +27,16 @@ def inner_product(c: NetworkCall) -> Operand:
 @layer(1045, "batchedMatmul")
 def batched_matmul(c: NetworkCall) -> Operand:
     """Matrices multiplied, either of which may be given transposed, or by a matrix of weights."""
-    x = _turned(c, c.input(), c.params.flag(1))
+    x = _turned(c, c.input(), turn=c.params.flag(1))
     if len(c.inputs) > 1:
-        return c.add("matmul", x, _turned(c, c.input(1), c.params.flag(2)))
+        return c.add("matmul", x, _turned(c, c.input(1), turn=c.params.flag(2)))
     rows, columns = c.integer(5), c.integer(6)
     w = c.transpose(c.weight(8, (columns, rows)), [1, 0])
     made = c.add("matmul", x, w)
     return c.add("add", made, c.weight(9, (columns,))) if c.params.flag(7) else made
 
 
-def _turned(c: NetworkCall, x: Operand, turn: bool) -> Operand:
+def _turned(c: NetworkCall, x: Operand, *, turn: bool) -> Operand:
     return c.transpose(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2]) if turn else x
 
 

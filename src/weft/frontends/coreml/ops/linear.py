@@ -26,11 +26,11 @@ def linear(c: Call) -> Operand:
 @translates("matmul")
 def matmul(c: Call) -> Operand:
     """Matrices multiplied, either of which may be given transposed."""
-    x, y = (_turned(c, c.operand(n), c.flag(f"transpose_{n}")) for n in ("x", "y"))
+    x, y = (_turned(c, c.operand(n), turn=c.flag(f"transpose_{n}")) for n in ("x", "y"))
     return c.add("matmul", x, y)
 
 
-def _turned(c: Call, x: Operand, turn: bool) -> Operand:
+def _turned(c: Call, x: Operand, *, turn: bool) -> Operand:
     return c.transpose(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2]) if turn and x.rank > 1 else x
 
 

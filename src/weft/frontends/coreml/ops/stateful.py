@@ -20,7 +20,7 @@ def _state(c: Call) -> State:
 
 @translates("read_state")
 def read_state(c: Call) -> Operand:
-    """What a state has now."""
+    """The present value of a state."""
     return _state(c).value
 
 

@@ -1,4 +1,4 @@
-"""Updates written, or combined with what is there, at indices that are data."""
+"""Updates written, or combined with the elements there, at indices that are data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops whose number of iterations is known, and what they do with their states: what `jax.lax.scan` becomes.
+"""Loops of a known number of iterations, and their uses of states: the form of `jax.lax.scan` in StableHLO.
 
 while(i = 0, xs = %xs, h = %h, ys = zeros)            a counted loop of 10 iterations
   cond i < 10                                         i    the counter
@@ -59,7 +59,7 @@ def counted_loop(c: Call, invariant: Sequence[bool]) -> CountedLoop | None:
 
 
 def row_of(new: Operand) -> Operand:
-    """Returns what an iteration wrote to a state of rows, whose new value is *new*."""
+    """Returns the row that an iteration wrote to a state of rows, whose new value is *new*."""
     write = _write_of(new)
     assert write is not None
     row = write.inputs[1]

@@ -63,7 +63,7 @@ translates("log_plus_one")(lambda c: special_functions.log1p(c, c.operand(0)))
     "custom_call @SPMDShardToFullShape",
 )
 def unchanged(c: Call) -> tuple[Operand, ...]:
-    """Returns the operands: what the operation says is for other compilers, or for several devices."""
+    """Returns the operands: the operation is a hint for other compilers, or for several devices."""
     return tuple(c.operands)
 
 

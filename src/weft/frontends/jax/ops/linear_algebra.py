@@ -1,6 +1,6 @@
-"""Factors of matrices, and what is solved by them: StableHLO's operations, and the calls of LAPACK that JAX makes for a CPU.
+"""Factorisations of matrices, and solvers by them: StableHLO's operations, and the calls of LAPACK that JAX makes for a CPU.
 
-A call of LAPACK has letters for options, as its code, and overwrites what it is given, which is its first result here.
+A call of LAPACK has letters for options, as its code, and overwrites its operand, which is its first result here.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _succeeded(c: Call, x: Operand) -> Operand:
     return c.add("full", shape=x.shape[:-2], value=0, dtype=i32)
 
 
-def _factor(c: Call, lower: bool) -> tuple[Operand, Operand]:
+def _factor(c: Call, *, lower: bool) -> tuple[Operand, Operand]:
     x = c.operand(0)
     made, failed = c.add_many("cholesky", x if lower else matrices.turned(c, x))
     return made if lower else matrices.turned(c, made), failed
@@ -53,30 +53,32 @@ def _factor(c: Call, lower: bool) -> tuple[Operand, Operand]:
 @translates("cholesky")
 def cholesky(c: Call) -> Operand:
     """The Cholesky factor, as a lower or an upper triangle."""
-    return _factor(c, _flag(c, "lower"))[0]
+    return _factor(c, lower=_flag(c, "lower"))[0]
 
 
 @_lapack("potrf")
 def potrf(c: Call) -> Sequence[Operand]:
     """The Cholesky factor, and the first column at which a matrix is not positive definite."""
-    return _factor(c, _option(c, "uplo", "LU") == "L")
+    return _factor(c, lower=_option(c, "uplo", "LU") == "L")
 
 
 @translates("triangular_solve")
 def triangular_solve(c: Call) -> Operand:
     """The X of which A X, or X A, is B, where one triangle of A counts."""
     turn = c.word("transpose_a", 0, _TURNS) != "NO_TRANSPOSE"
-    return _solved(c, _flag(c, "lower"), turn, _flag(c, "unit_diagonal"), _flag(c, "left_side"))
+    return _solved(c, lower=_flag(c, "lower"), turn=turn, unit=_flag(c, "unit_diagonal"), left=_flag(c, "left_side"))
 
 
 @_lapack("trsm")
 def trsm(c: Call) -> Operand:
     """The same, of LAPACK."""
     lower, turn = _option(c, "uplo", "LU") == "L", _option(c, "trans_x", "NTC") != "N"
-    return _solved(c, lower, turn, _option(c, "diag", "NU") == "U", _option(c, "side", "LR") == "L")
+    return _solved(
+        c, lower=lower, turn=turn, unit=_option(c, "diag", "NU") == "U", left=_option(c, "side", "LR") == "L"
+    )
 
 
-def _solved(c: Call, lower: bool, turn: bool, unit: bool, left: bool) -> Operand:
+def _solved(c: Call, *, lower: bool, turn: bool, unit: bool, left: bool) -> Operand:
     a, b = c.operand(0), c.operand(1)
     if turn:
         a, lower = matrices.turned(c, a), not lower
@@ -113,7 +115,7 @@ def syevd(c: Call) -> Sequence[Operand]:
 
 @_lapack("gesdd")
 def gesdd(c: Call) -> Sequence[Operand]:
-    """What is left of the matrix, the singular values, descending, and the factors U and V'."""
+    """The overwritten matrix, the singular values, descending, and the factors U and V'."""
     x, mode = c.operand(0), _option(c, "mode", "ASN")
     if mode == "N":
         nothing = [c.add("full", shape=c.result_shape(k), value=0, dtype=x.dtype) for k in (2, 3)]

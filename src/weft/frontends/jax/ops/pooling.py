@@ -95,7 +95,7 @@ def _running(c: Call, x: Operand, w: Windows, name: str) -> Operand | None:
 
 
 def _pooled(c: Call, x: Operand, w: Windows, name: str) -> Operand | None:
-    """Returns a pool of Weft's, over images whose windowed dimensions are last; None for what is no pool."""
+    """Returns a pool of Weft's, over images whose windowed dimensions are last; None for other reductions."""
     operator = {"add": "sum_pool2d", "maximum": "max_pool2d", "minimum": "max_pool2d"}.get(name)
     moving = w.moving
     if operator is None or not x.dtype.is_float or not moving or not w.are_inside:

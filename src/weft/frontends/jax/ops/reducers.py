@@ -1,7 +1,7 @@
-"""What the regions of reductions, scatters and sorts compute: which known function a region is.
+"""The functions of the regions of reductions, scatters and sorts, recognized among known ones.
 
-Regions are read as formulas of their arguments, in which what JAX adds for zeros and NaN (`select(x == 0, 0, x)`,
-`select(x != x, NaN, x)`) is taken for x itself, and functions that are called are written out.
+Regions are read as formulas of their arguments, in which JAX's guards for zeros and NaN (`select(x == 0, 0, x)`,
+`select(x != x, NaN, x)`) are taken for x itself, and functions that are called are written out.
 """
 
 from __future__ import annotations

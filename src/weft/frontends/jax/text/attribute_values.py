@@ -36,18 +36,18 @@ class Chain(list[Any]):
 
 def read_value(t: Tokens, *, typed: bool = True) -> Any:
     """Returns the value of an attribute; *typed* tells whether a type may follow a number."""
-    first = _read_single(t, typed)
+    first = _read_single(t, typed=typed)
     if t.text not in ("x", "->"):
         return first
     made = Chain([first])
     while t.accept("x") or t.accept("->"):
-        made.append(_read_single(t, typed))
+        made.append(_read_single(t, typed=typed))
     return made
 
 
-def _read_single(t: Tokens, typed: bool) -> Any:
+def _read_single(t: Tokens, *, typed: bool) -> Any:
     if t.kind == "number":
-        return _read_number(t, typed)
+        return _read_number(t, typed=typed)
     if t.kind == "string":
         return unquoted(t.take())
     if t.kind in ("symbol", "type"):
@@ -65,7 +65,7 @@ def _read_single(t: Tokens, typed: bool) -> Any:
     return t.fail("the value of an attribute is expected")
 
 
-def _read_number(t: Tokens, typed: bool) -> Any:
+def _read_number(t: Tokens, *, typed: bool) -> Any:
     """Returns a number, or the numbers `first:end:step` of a slice."""
     made = [number_of(t)]
     while t.text == ":":
@@ -98,7 +98,7 @@ def _read_word(t: Tokens) -> Any:
     if word in ("true", "false"):
         return word == "true"
     if word in ("dense", "dense_resource"):
-        return _read_dense(t, word == "dense_resource")
+        return _read_dense(t, resource=word == "dense_resource")
     if word == "array":
         return _read_array(t)
     if word == "loc":
@@ -108,7 +108,7 @@ def _read_word(t: Tokens) -> Any:
     return word
 
 
-def _read_dense(t: Tokens, resource: bool) -> Dense:
+def _read_dense(t: Tokens, *, resource: bool) -> Dense:
     t.expect("<")
     elements = "" if t.text == ">" else read_value(t)
     t.expect(">")
@@ -174,7 +174,7 @@ def read_dictionary(t: Tokens) -> dict[str, Any]:
 
 
 def unquoted(text: str) -> str:
-    """Returns what a text in quotes says."""
+    """Returns the text of a string literal."""
     if "\\" not in text:
         return text[1:-1]
     return _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if len(m[1]) == 2 else m[1], text[1:-1])

@@ -4,9 +4,9 @@
                                                         %1 imaginary = add %0 imaginary, %0 imaginary : tensor<3xf32>
     %2 = abs %1 : (tensor<3xcomplex<f32>>) -> ...       %2 = complex abs %1 real, %1 imaginary : (tensor<3xf32>, ...
 
-Calls, loops and branches carry both. What moves elements, or is linear in them, is done to either part; products are four.
-Other operations have a name of their own, and both parts of each operand. Arguments and results of the program are real tensors
-[..., 2].
+Calls, loops and branches carry both. Operations that move elements, or are linear in them, are done to either part; products are
+four. Other operations have a name of their own, and both parts of each operand. Arguments and results of the program are real
+tensors [..., 2].
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def without_complex(module: Module) -> Module:
     if not any(_has_complex(f.body, f.arguments) for f in module.functions.values()):
         return module
     main = module.functions.get("main") or next(iter(module.functions.values()))
-    return replace(module, functions={n: _function(f, f is main) for n, f in module.functions.items()})
+    return replace(module, functions={n: _function(f, is_main=f is main) for n, f in module.functions.items()})
 
 
 def _has_complex(region: Region, arguments: Sequence[Argument]) -> bool:
@@ -74,7 +74,7 @@ def _real(type_: str) -> str:
     return type_.replace(_OPENS, "", 1).replace(">", "", 1) if _OPENS in type_ else type_
 
 
-def _function(f: Function, is_main: bool) -> Function:
+def _function(f: Function, *, is_main: bool) -> Function:
     """Returns a function whose arguments and results are real."""
     known, head = set[str](), list[Operation]()
     arguments = list[Argument]()

@@ -71,7 +71,7 @@ class Tokens:
         return self.take()
 
     def skip_nested(self, opening: str, closing: str) -> str:
-        """Skips a token *opening*, and what follows up to the *closing* one that belongs to it; returns the text between."""
+        """Skips a token *opening*, and the tokens up to the matching *closing* one; returns the text between."""
         first, depth = self._end, 0
         while True:
             if self.kind == "end":

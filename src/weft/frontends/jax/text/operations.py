@@ -1,4 +1,4 @@
-"""What the text of a module says: functions, and the operations in them.
+"""The module that a text describes: functions, and the operations in them.
 
 module    ::= functions by name
 function  ::= arguments, result types, body

@@ -21,7 +21,7 @@ _RETURNS: Final = ("return", "func.return", "stablehlo.return", "mhlo.return")
 
 
 def parse_module(text: str, where: str) -> Module:
-    """Returns the module that *text* is; raises `ModelError` with the line of what can't be read."""
+    """Returns the module that *text* is; raises `ModelError` with the line of a syntax error."""
     try:
         return _module(Tokens(text, where), text)
     except RecursionError as error:

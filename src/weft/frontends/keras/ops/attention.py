@@ -53,7 +53,7 @@ def multi_head_attention(c: Call) -> Operand:
 
 
 def _masks_of_heads(c: Call) -> list[Operand]:
-    """Returns what queries [batch, 1, queries, 1] and keys [batch, 1, 1, keys] count, and which may attend to which."""
+    """Returns the masks of queries [batch, 1, queries, 1], of keys [batch, 1, 1, keys], and of pairs of them."""
     made: list[Operand] = []
     for i, name in enumerate(("query", "value", "key")):
         given = c.named.get(f"{name}_mask")

@@ -42,7 +42,7 @@ _UNARY: Final[dict[str, str | Function]] = {
     "Tan": "tan",
 }
 _EXACT: Final = ("Abs", "Absolute", "Negative", "Sign", "Square")
-"""Those of `_UNARY` whose result of integers is of integers."""
+"""Operators of `_UNARY` whose result of integers is of integers."""
 
 _ACTIVATIONS: Final = {
     "Elu": "elu",

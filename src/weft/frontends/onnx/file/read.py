@@ -1,4 +1,4 @@
-"""Reading a model: from a path, bytes or a ModelProto, with errors that say what is wrong with the file."""
+"""Reading a model: from a path, bytes or a ModelProto, with errors that describe the fault of the file."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def check_names(message: Message, where: str) -> None:
 
 
 def readable(text: str | bytes) -> str:
-    """Returns a comment as text, with a sign in place of what can't be read."""
+    """Returns a comment as text, with a sign in place of undecodable bytes."""
     return text.decode(errors="replace") if isinstance(text, bytes) else text
 
 

@@ -69,7 +69,7 @@ def _held_like(forms: Sequence[Held], tensors: Sequence[Operand]) -> tuple[Held,
 
 
 def _tensors(c: Call, held: Sequence[Held | None], what: str) -> list[Operand]:
-    """Returns values that are tensors, all of them; raises `UnknownValues` for others: they are known in what is written out."""
+    """Returns values that are tensors, all of them; raises `UnknownValues` for others: loops that are written out know them."""
     for v in held:
         if v is None or isinstance(v, NoTensor):
             c.fail(
@@ -113,7 +113,7 @@ def loop(c: Call) -> HeldResults:
     if limit is not None and limit <= MOST_UNROLLED_STEPS:
         try:
             return _written_out(c, limit)
-        except UnknownValues:  # it may end before; what was written out is dropped
+        except UnknownValues:  # it may end earlier; the written-out iterations are dropped
             pass
     body: GraphProto = c.attributes["body"]
     names = [i.name for i in body.input]

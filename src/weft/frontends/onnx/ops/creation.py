@@ -49,7 +49,7 @@ def range_(c: Call) -> Results:
         return run_time_shapes.range_late(c, *[c.input(i) for i in range(3)])
     start, limit, step = (c.known(i, what).reshape(()) for i, what in enumerate(("the start", "the limit", "the step")))
     if not any(a.dtype == object for a in (start, limit, step)):
-        count = _count(start, limit, step, first.dtype.is_float)
+        count = _count(start, limit, step, floats=first.dtype.is_float)
         if count > LARGEST_FOLD:
             return _computed_range(c, start, count, step, first.dtype)
         return CompileTimeConstant((start + np.arange(count) * step).astype(start.dtype), c.node.output[0])
@@ -79,7 +79,7 @@ def _whole(c: Call, value: Any) -> Any:
     return int(value) if isinstance(value, float) else value
 
 
-def _count(start: Any, limit: Any, step: Any, floats: bool) -> int:
+def _count(start: Any, limit: Any, step: Any, *, floats: bool) -> int:
     """Returns how many numbers a range has, of floats by double arithmetic."""
     if floats:
         return max(math.ceil((float(limit) - float(start)) / float(step)), 0)

@@ -18,7 +18,7 @@ def quantize_linear(c: Call) -> Results:
     x, zero = c.input(0), c.optional(2)
     dtype = zero.dtype if zero is not None else _stated_type(c) or u8
     offset = None if zero is None else _spread(c, zero, x)
-    return composites.quantize(c, x, _spread(c, c.input(1), x), offset, dtype, c.flag("saturate", True))
+    return composites.quantize(c, x, _spread(c, c.input(1), x), offset, dtype, saturate=c.flag("saturate", True))
 
 
 @translates("DequantizeLinear", limits="6-bit floats")

@@ -26,7 +26,7 @@ _FIRST_TRAINED: Final = 12
 
 
 def _stream(c: Call) -> RandomStream:
-    """Returns what the node draws from: of its attribute `seed` always the same, as often as the node is computed."""
+    """Returns the node's random stream: of its attribute `seed` always the same, as often as the node is computed."""
     given = c.attributes.get("seed")
     if given is None or math.isnan(given):
         return c.random.stream()
@@ -132,7 +132,7 @@ def dropout(c: Call) -> Results:
 
 
 def _kept(c: Call, x: Operand, ratio: Operand, training: Operand) -> tuple[Operand, Operand]:
-    """Returns which elements of *x* stay, all but a share *ratio* in *training*, and what they are multiplied by."""
+    """Returns which elements of *x* stay, all but a share *ratio* in *training*, and their scale."""
     one, wide = c.scalar(1, ratio.dtype), ratio.dtype
     drawn = random_numbers.uniform(c, _stream(c), x.shape, wide)
     kept, scale = c.add("less_equal", ratio, drawn), c.add("div", one, c.add("sub", one, ratio))

@@ -62,13 +62,13 @@ def _layer(c: Call, functions: Sequence[str], states: int, cell: Cell) -> Result
         if c.has(i):
             c.ranked(i, rank, what)
     x = c.transpose(c.input(0), (1, 0, 2)) if batch_first else c.input(0)
-    y, ends = recurrent_layer(c, x, _directions(c, x, functions, states, batch_first), cell, c.optional(4))
+    y, ends = recurrent_layer(c, x, _directions(c, x, functions, states, batch_first=batch_first), cell, c.optional(4))
     if batch_first:
         y, ends = c.transpose(y, (2, 0, 1, 3)), [c.transpose(e, (1, 0, 2)) for e in ends]
     return y, *ends
 
 
-def _directions(c: Call, x: Operand, functions: Sequence[str], states: int, batch_first: bool) -> list[Direction]:
+def _directions(c: Call, x: Operand, functions: Sequence[str], states: int, *, batch_first: bool) -> list[Direction]:
     names = {"forward": [True], "reverse": [False], "bidirectional": [True, False]}
     forward = names.get(c.text("direction", "forward"))
     if forward is None:
@@ -86,7 +86,7 @@ def _directions(c: Call, x: Operand, functions: Sequence[str], states: int, batc
                 c.transpose(element(c, c.input(1), 0, n), (1, 0)),
                 recurrence,
                 chosen[n * each : (n + 1) * each],
-                tuple([_initial(c, 5 + k, n, x, recurrence, batch_first) for k in range(states)]),
+                tuple([_initial(c, 5 + k, n, x, recurrence, batch_first=batch_first) for k in range(states)]),
                 of_inputs,
                 of_states,
                 () if peepholes is None or states != 2 else equal_split(c, element(c, peepholes, 0, n), 3),
@@ -95,7 +95,7 @@ def _directions(c: Call, x: Operand, functions: Sequence[str], states: int, batc
     return made
 
 
-def _initial(c: Call, i: int, n: int, x: Operand, recurrence: Operand, batch_first: bool) -> Operand:
+def _initial(c: Call, i: int, n: int, x: Operand, recurrence: Operand, *, batch_first: bool) -> Operand:
     """Returns the first state of direction *n*: input *i*, or zeros."""
     given = c.optional(i)
     if given is None:

@@ -1,4 +1,4 @@
-"""Sequences and optional values: what they hold is known while a model is imported, and nothing is left of them in the graph."""
+"""Sequences and optional values: their structure is known while a model is imported, and none is left in the graph."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _listed(message: Message) -> list[Any]:
 class FunctionDef:
     """A function: the names of its arguments, its nodes, and for each result the node that makes it.
 
-    What stands *inside* of it is told to users by that and its name.
+    Nodes *inside* of it are named to users by that and its name.
     """
 
     name: str

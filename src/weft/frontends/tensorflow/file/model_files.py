@@ -1,4 +1,4 @@
-"""What a model of TensorFlow consists of: a graph, its inputs and outputs by name, and its variables' values."""
+"""A model of TensorFlow as data: a graph, its inputs and outputs by name, and its variables' values."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _port(message: Message) -> Port:
 
 
 def _variables(graph: GraphDef, folder: Path | None) -> dict[str, Array]:
-    """Returns the values of variables: what the model's own nodes that restore it assign to them."""
+    """Returns the values of variables: those that the model's own restoring nodes assign to them."""
     restored = dict(_restored(graph))
     if folder is None and restored:
         raise ModelError(
@@ -169,7 +169,7 @@ _PASSED_ON: Final = ("Identity", "Cast", "StopGradient")
 
 
 def _assigned(nodes: Mapping[str, NodeDef], handles: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yields variables with their names in the checkpoint, by the nodes that assign what others restored."""
+    """Yields variables with their names in the checkpoint, by the nodes that assign restored values."""
     for n in _of(nodes.values(), ("AssignVariableOp", "Assign")):
         variable = handles.get(_node_of(n.inputs[0])) if len(n.inputs) == 2 else None
         found = _restoring(nodes, n.inputs[1]) if variable is not None else None
@@ -182,7 +182,7 @@ def _of(nodes: Iterable[NodeDef], ops: tuple[str, ...]) -> Iterator[NodeDef]:
 
 
 def _restoring(nodes: Mapping[str, NodeDef], tensor: str) -> str | None:
-    """Returns the name in the checkpoint of what a node reads from it; None for anything else."""
+    """Returns the name in the checkpoint of the tensor that a node reads from it; None for anything else."""
     for _ in range(8):
         node = nodes.get(_node_of(tensor))
         if node is None:

@@ -32,7 +32,7 @@ def _name(c: Call, attribute: str) -> object:
 
 
 def branch(c: Call, condition: Operand, given: Sequence[Held], then: object, other: object) -> Results:
-    """Returns the results of a function: of the one that is taken where that is known, else of that which a run takes."""
+    """Returns the results of a function: of the branch taken if that is known, else of a conditional."""
     if isinstance(condition, CompileTimeConstant) and not condition.symbolic:
         return tuple(c.library.call(then if condition.array.all() else other, given))
     found: list[list[Held]] = []

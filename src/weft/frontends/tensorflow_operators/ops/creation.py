@@ -37,7 +37,7 @@ def identity(c: Call) -> Results:
 
 @translates("ReadVariableOp")
 def read_variable(c: Call) -> Results:
-    """What a variable holds."""
+    """The value of a variable."""
     found = c.inputs[0] if c.inputs else None
     if not isinstance(found, Variable) or found.value is None:
         c.fail(f"its input 0 is {found!r}, not a variable that was saved", SAVE_AGAIN)

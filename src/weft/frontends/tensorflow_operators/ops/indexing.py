@@ -1,4 +1,4 @@
-"""Gathering, scattering, and what depends on the values of elements."""
+"""Gathering, scattering, and operators that depend on the values of elements."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from weft.graph.builder import Operand
 from weft.graph.composites.einsum import einsum
 
 
-def _turned(c: Call, x: Operand, turns: bool) -> Operand:
+def _turned(c: Call, x: Operand, *, turns: bool) -> Operand:
     """Returns matrices, transposed if they are to be *turns*ed."""
     return c.permuted(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2]) if turns else x
 
@@ -20,7 +20,7 @@ def matmul(c: Call) -> Operand:
     if min(a.rank, b.rank) < 2:
         c.fail(f"{a!r} and {b!r} are no matrices", "save the model again")
     turns = ("transpose_a", "transpose_b") if c.op == "MatMul" else ("adj_x", "adj_y")
-    return c.add("matmul", _turned(c, a, c.flag(turns[0])), _turned(c, b, c.flag(turns[1])))
+    return c.add("matmul", _turned(c, a, turns=c.flag(turns[0])), _turned(c, b, turns=c.flag(turns[1])))
 
 
 @translates("Einsum")
@@ -32,7 +32,7 @@ def einsum_(c: Call) -> Operand:
 @translates("FullyConnected")
 def fully_connected(c: Call) -> Operand:
     """Rows times a matrix [out, in], given transposed."""
-    return c.add("matmul", c.tensor(0), _turned(c, c.tensor(1, 2), True))
+    return c.add("matmul", c.tensor(0), _turned(c, c.tensor(1, 2), turns=True))
 
 
 @translates("MatrixDeterminant")

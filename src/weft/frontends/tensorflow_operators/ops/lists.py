@@ -1,6 +1,6 @@
 """Lists of tensors, in which loops keep the rows of their sequences (TensorFlow's TensorList, and its older TensorArray).
 
-A TensorArray is a handle and a flow of what is in it: the flow is the list, and the handle that at first, which nobody reads.
+A TensorArray is a handle and a flow of its elements: the flow is the list, and the handle that at first, which nobody reads.
 """
 
 from __future__ import annotations

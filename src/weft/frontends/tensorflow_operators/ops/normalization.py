@@ -15,7 +15,7 @@ _STATISTICS: Final = ("y", "batch_mean", "batch_variance", "reserve_space_1", "r
 
 @translates("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", outputs=_STATISTICS)
 def fused_batch_norm(c: Call) -> Results:
-    """Normalises each channel; further results are the statistics, and what only gradients read."""
+    """Normalises each channel; further results are the statistics, and outputs for gradients."""
     x, last = c.tensor(0), is_channels_last(c)
     scale, shift = c.tensor(1, 1), c.tensor(2, 1)
     first = c.first(x, last=last)

@@ -133,7 +133,7 @@ def _ranged(c: Call, x: Operand, item: _Item, step: int) -> Operand:
     d = item.dimension
     if not step:
         c.fail("its step is 0", SAVE_AGAIN)
-    begin, end = _bound(c, 1, item, item.from_start), _bound(c, 2, item, item.to_end)
+    begin, end = _bound(c, 1, item, is_open=item.from_start), _bound(c, 2, item, is_open=item.to_end)
     first: Any = (0 if step > 0 else -1) if begin is None else begin
     last: Any = (FAR if step > 0 else -(2**62)) if end is None else end
     if isinstance(first, int | Expr) and isinstance(last, int | Expr):
@@ -145,7 +145,7 @@ def _ranged(c: Call, x: Operand, item: _Item, step: int) -> Operand:
     return run_time_shapes.slice_late(c, x, [d], ends[0], ends[1], [step])
 
 
-def _bound(c: Call, i: int, item: _Item, is_open: bool) -> Operand | int | Expr | None:
+def _bound(c: Call, i: int, item: _Item, *, is_open: bool) -> Operand | int | Expr | None:
     """Returns a bound of a range: a number, a size, a value that only a run computes, or None for an open one."""
     if is_open:
         return None
@@ -159,7 +159,7 @@ def _bound(c: Call, i: int, item: _Item, is_open: bool) -> Operand | int | Expr 
 
 def _indexed(c: Call, x: Operand, item: _Item) -> Operand:
     """Returns the element of a dimension at a number, which is dropped."""
-    at = _bound(c, 1, item, False)
+    at = _bound(c, 1, item, is_open=False)
     d = item.dimension
     if isinstance(at, int):
         size = getattr(x.shape[d], "value", None)

@@ -103,7 +103,7 @@ def _differ(c: Call, rest: Operand, b: Operand) -> Operand:
 def _floor_divided(c: Call, a: Operand, b: Operand) -> Operand:
     """Returns the quotient rounded down.
 
-    That of floats is of what is left without the remainder, so that no rounding carries it over an integer, as PyTorch has it.
+    That of floats divides the dividend less the remainder, so that no rounding carries it over an integer, as PyTorch has it.
     """
     rest = _remainder(c, a, b)
     less = c.cast(_differ(c, rest, b), a.dtype)

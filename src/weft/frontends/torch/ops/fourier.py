@@ -63,7 +63,7 @@ def _length(c: Call, x: Operand, d: int) -> int:
 
 
 def _share(c: Call, size: int) -> float:
-    """Returns what a transform of *size* elements is multiplied by."""
+    """Returns the scale of a transform of *size* elements."""
     return (1.0, 1 / math.sqrt(size), 1 / size)[c.integer("normalization")] if size else 1.0
 
 
@@ -81,7 +81,7 @@ def _transformed(c: Call, x: fourier.Complex, d: int, sign: int) -> fourier.Comp
 def _along(
     c: Call, x: fourier.Complex, d: int, change: Callable[[fourier.Complex], fourier.Complex]
 ) -> fourier.Complex:
-    """Returns what *change* makes of the last dimension, of dimension *d*."""
+    """Returns *x* with *change*, which works on the last dimension, applied to dimension *d*."""
 
     def swapped(y: Operand | None) -> Any:
         order = [k for k in range(x[0].rank) if k != d] + [d]

@@ -1,4 +1,4 @@
-"""Factorisations of matrices, and what is solved by them.
+"""Factorisations of matrices, and solvers by them.
 
 Matrices that have no factors (singular, not positive definite) give infinities and NaN; the numbers `info` tell of them.
 """
@@ -110,7 +110,7 @@ def inverse(c: Call) -> Results:
 def solve_triangular(c: Call) -> Results:
     """The X of which A X, or X A, is B, where one triangle of A counts."""
     upper, unit = bool(c.value("upper")), bool(c.value("unitriangular", False))
-    return _triangular(c, c.tensor(), c.tensor("B"), upper, unit, left=bool(c.value("left", True)))
+    return _triangular(c, c.tensor(), c.tensor("B"), upper=upper, unit=unit, left=bool(c.value("left", True)))
 
 
 @translates("triangular_solve")
@@ -119,7 +119,7 @@ def triangular_solve(c: Call) -> Results:
     upper, a = bool(c.value("upper", True)), c.tensor("A")
     if c.value("transpose", False):
         a, upper = matrices.turned(c, a), not upper
-    made = _triangular(c, a, c.tensor(), upper, bool(c.value("unitriangular", False)), left=True)
+    made = _triangular(c, a, c.tensor(), upper=upper, unit=bool(c.value("unitriangular", False)), left=True)
     lead = made.shape[:-2]
     return made, _with_batch(c, c.tensor("A"), lead)
 
@@ -178,7 +178,7 @@ def householder_product(c: Call) -> Results:
 
 @translates("ormqr")
 def ormqr(c: Call) -> Results:
-    """A matrix multiplied by that which reflections make, from the left or from the right."""
+    """A matrix multiplied by the product of reflections, from the left or from the right."""
     v, tau, x = c.tensor(), c.tensor("input2"), c.tensor("input3")
     left, transposed = bool(c.value("left", True)), bool(c.value("transpose", False))
     if left:
@@ -258,7 +258,7 @@ def _with_batch(c: Call, x: Operand, lead: tuple[Expr, ...]) -> Operand:
     return c.add("expand", x, shape=(*lead, *x.shape[-2:]))
 
 
-def _triangular(c: Call, a: Operand, b: Operand, upper: bool, unit: bool, *, left: bool) -> Operand:
+def _triangular(c: Call, a: Operand, b: Operand, *, upper: bool, unit: bool = False, left: bool) -> Operand:
     lead = common_shape([a.shape[:-2], b.shape[:-2]])
     a, b = _with_batch(c, a, lead), _with_batch(c, b, lead)
     return matrices.solved_by_triangle(c, a, b, upper=upper, unit=unit, left=left)
@@ -272,5 +272,5 @@ def _cholesky(c: Call, *, upper: bool) -> tuple[Operand, Operand]:
 
 def _by_cholesky(c: Call, factor: Operand, right: Operand) -> Operand:
     upper = bool(c.value("upper", False))
-    first = _triangular(c, matrices.turned(c, factor) if upper else factor, right, False, False, left=True)
-    return _triangular(c, factor if upper else matrices.turned(c, factor), first, True, False, left=True)
+    first = _triangular(c, matrices.turned(c, factor) if upper else factor, right, upper=False, left=True)
+    return _triangular(c, factor if upper else matrices.turned(c, factor), first, upper=True, left=True)

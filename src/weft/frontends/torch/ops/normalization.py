@@ -48,7 +48,7 @@ def layer_norm(c: Call) -> Results:
 
 @translates("native_layer_norm")
 def native_layer_norm(c: Call) -> Results:
-    """The same, as decomposed programs have it, with the mean and what the distance to it is multiplied by."""
+    """The same, as decomposed programs have it, with the mean and the reciprocal standard deviation."""
     made = layer_norm(c)
     assert not isinstance(made, tuple)
     x = c.tensor("input")

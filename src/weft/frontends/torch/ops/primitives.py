@@ -27,4 +27,4 @@ _SAME_OF_TENSORS: Final = ("add", "sub", "mul", "div", "eq", "ne", "lt", "le", "
 AS_ATEN: Final = {f"prims.{name}.default": f"aten.{name}.default" for name in _SAME} | {
     f"prims.{name}.default": f"aten.{name}.Tensor" for name in _SAME_OF_TENSORS
 }
-"""Primitives of decompositions that are what the operators of `aten` of these names are, by arguments of the same names."""
+"""Primitives of decompositions that compute the same as these operators of `aten`, by arguments of the same names."""

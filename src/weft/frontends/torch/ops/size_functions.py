@@ -27,7 +27,7 @@ from weft.support.errors import UnknownValues
     "torch.sym_not",
 )
 def checked(c: Call) -> Results:
-    """Nothing: what the program requires of its sizes is checked as far as Weft needs it."""
+    """Nothing: the program's requirements on its sizes are checked as far as Weft needs them."""
     return ()
 
 

@@ -22,7 +22,7 @@ _MOST_STEPS: Final = 50_000
 """Steps after which sums end: more than any a below 1e7 needs."""
 
 _ENOUGH: Final = 4 * float(np.finfo(np.float64).eps)
-"""What the last step of a sum may add, of the sum."""
+"""The relative size of the last term of a sum."""
 
 _TINY: Final = float(np.finfo(np.float64).tiny)
 """Stands for zeros that Lentz' method would divide by."""

@@ -10,11 +10,11 @@ from weft.te import is_narrow
 
 
 def quantize(
-    b: Builder, x: Operand, scale: Operand, zero: Operand | None, dtype: DType, saturate: bool = True
+    b: Builder, x: Operand, scale: Operand, zero: Operand | None, dtype: DType, *, saturate: bool = True
 ) -> Operand:
     """Divides by *scale*, rounds to even, adds *zero* and saturates to *dtype*; *scale* and *zero* broadcast to *x*.
 
-    Of floats of 8 and 4 bits, it rounds to what *dtype* has, and an infinity is its largest number if it is to *saturate*.
+    Of floats of 8 and 4 bits, it rounds to the values of *dtype*, and an infinity is its largest number if it is to *saturate*.
     """
     if dtype.holds_floats:
         parts = b.add("div", x, b.cast(scale, x.dtype))

@@ -64,7 +64,7 @@ class _Places(MergedAxes):
         return new.add("conv2d_implicit", [image, matrix, *inputs[2:]], source=node.source, kernel=kernel, **window)
 
     def merged_shape(self, shape: Shape, whole: Shape) -> Shape | None:
-        """Returns the shape of images whose places are one axis, or of what all places share."""
+        """Returns the shape of images whose places are one axis, or of an operand that all places share."""
         if not shape:
             return shape
         aligned = (*[ONE] * (len(whole) - len(shape)), *shape)

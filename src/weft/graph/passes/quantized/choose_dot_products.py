@@ -69,7 +69,7 @@ class _Grouping:
         self.wide: dict[tuple[Value, DType], Value] = {}
 
     def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
-        """Returns what stands for a contraction of bytes; None for any other node."""
+        """Returns the replacement of a contraction of bytes; None for any other node."""
         if node.op not in ("matmul", "conv2d") or node.output.dtype is not i32:
             return None
         a, b = centred(inputs[0]), self._right_operand(inputs[1])
@@ -281,7 +281,7 @@ def _has_rows_of_terms(q: Value) -> bool:
 
 
 def _less_zeros(new: Graph, x: _Factor, w: _Factor, product: Value, size: int) -> Value:
-    """Returns the *product* of two factors less what their zero points add to it, of *size* terms."""
+    """Returns the *product* of two factors, of *size* terms, less the contributions of their zero points."""
     sums = new.add("sum_integers", [w.q], axes=(-2,), keepdims=x.q.rank > 1)
     product = _less(new, product, x.zero, sums)
     if w.zero is None:

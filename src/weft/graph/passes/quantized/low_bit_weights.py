@@ -23,7 +23,7 @@ from weft.support.dtypes import DType, f32, u8
 class LowBitWeight:
     """A matrix in bytes [N, blocks, bytes] of weights of *bits* bits, and the scale and zero point [N, blocks] of each block.
 
-    Without *zero*, the middle of what the bits hold stands for zero.
+    Without *zero*, the middle of the range of the bits stands for zero.
     """
 
     matrix: Array
@@ -47,7 +47,7 @@ class Factors:
 
 
 def weight_factors(v: Value | None) -> Factors | None:
-    """Returns what the floats *v* are dequantised from, a constant of integers of 8 bits or fewer; None for any other value."""
+    """Returns the constant of integers of 8 bits or fewer that *v* is dequantised from; None for any other value."""
     whole, scale = call_of("mul", v) or (None, None)
     wide = operand_of("cast", whole)
     if v is None or v.dtype is not f32 or wide is None or scale is None or scale.dtype is not f32:

@@ -3,7 +3,7 @@
     gemm(x, (w - zero) * scale)     becomes     matmul_bits(x, w, scale, zero)          few rows: reading the weight takes longest
                                     or          gemm(x, dequantize_weight(w, ...))      folded, whatever it grows by
 
-Left as the model has it, a large weight would be dequantised in every call: folding refuses what takes four times the bytes.
+Left as the model has it, a large weight would be dequantised in every call: folding refuses constants of four times the bytes.
 Weights that are held several in a byte stay so for any number of rows.
 """
 
@@ -70,7 +70,7 @@ def _as_product(node: Node, inputs: Inputs, found: Factors) -> LowBitWeight | No
 
 
 def _product(new: Graph, node: Node, inputs: Inputs, w: LowBitWeight) -> Value:
-    """Returns the product with weights of few bits, with what a Gemm adds to it."""
+    """Returns the product with weights of few bits, with the bias that a Gemm adds to it."""
     name = inputs[1].name if inputs[1] is not None else ""
     operands = [inputs[0], new.constant(w.matrix, f"{name}_bits")]
     operands += [new.constant(v) for v in (w.scale, w.zero) if v is not None]

@@ -52,7 +52,7 @@ def tabulate_bytes(graph: Graph, evaluator: Evaluator, planner: Planner) -> Grap
 
 @dataclass(frozen=True)
 class _ByteFunction:
-    """What *calls*, nodes in their order with the inputs that they take, compute of the element of *x* at the same index."""
+    """A function of the element of *x* at the same index, as *calls*: nodes in their order, with their inputs."""
 
     x: Value
     calls: Sequence[tuple[Node, Inputs]]

@@ -53,7 +53,7 @@ def _is_memory(v: Value | None, taken: Collection[Value]) -> bool:
 
 
 def _untransposed(v: Value) -> tuple[Value, bool]:
-    """Returns what *v* is the transpose of, in its last two dimensions, and True; else *v* itself."""
+    """Returns the operand of a transposition of the last two dimensions, and True; else *v* itself, and False."""
     node = v.producer
     swapped = (*range(v.rank - 2), v.rank - 1, v.rank - 2)
     if node is None or node.op != "transpose" or node.attribute("perm") != swapped or node.inputs[0] is None:

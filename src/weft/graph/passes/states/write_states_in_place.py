@@ -25,7 +25,7 @@ from weft.ir import Const
 
 @dataclass(frozen=True)
 class _Update:
-    """An update by *scatter*, of what it takes; or, with *order*, of the *state* that it takes transposed by that."""
+    """An update by *scatter* of its own operand; or, with *order*, of the *state* that it takes transposed by that order."""
 
     scatter: Node
     state: Value | None = None
@@ -43,7 +43,7 @@ def write_states_in_place(graph: Graph) -> Graph:
         before = [p.taken, *[u.scatter.inputs[0] for u in updates]]  # the state as it was
         if all(v is not None and len(readers[v]) == 1 and v not in graph.outputs for v in before):
             found |= {u.scatter: u for u in updates}
-    turned: dict[Value, tuple[Value, tuple[int, ...]]] = {}  # what is transposed of states, with their orders
+    turned: dict[Value, tuple[Value, tuple[int, ...]]] = {}  # the transposes of states, with their orders
 
     def rule(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         source, name = node.source, node.output.name

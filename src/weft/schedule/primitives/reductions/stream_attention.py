@@ -28,9 +28,9 @@ def stream_attention(
 ) -> tuple[Change, None]:
     """Computes the attention whose scores are *block*, which is all that the function computes, by blocks of threads.
 
-    A block has *y* by *x* threads; a thread has so many *rows*, and so many *keys* of those that a block takes at once. With
-    *warps*, it has so many of such threads, which multiply 16-bit floats in fragments. With *copies* of keys and values, these
-    are in memory that a launch asks for, several are fetched ahead, and warps multiply in groups of four.
+    A block has *y* by *x* threads; a thread computes *rows* of the block's rows with *keys* of the keys that the block takes at
+    once. With *warps*, a block has *warps* times as many threads, which multiply 16-bit floats in fragments. With *copies* of
+    keys and values, these are in memory that a launch asks for, several are fetched ahead, and warps multiply in groups of four.
     """
     scores = the_block(block_path(fn, block))
     found = attention_of(fn)

@@ -1,4 +1,4 @@
-"""`fetch_ahead`: copies of what a loop's iterations read are made some iterations before, while others are at work.
+"""`fetch_ahead`: the operands of a loop's iterations are copied some iterations before, while others are at work.
 
 for i in range(0, 8):                   for i in range(0, 8, fetch_ahead=(T, 3, 2)):
     T = alloc("shared", f32[4])    ->       T = alloc("shared", f32[4])

@@ -54,7 +54,7 @@ def _fuse_flat(s: Schedule, ref: BlockRef, loops: list[LoopRef], lanes: int) -> 
 
 
 def _computes_with(block: Block, axes: Sequence[Var]) -> bool:
-    """Tells whether the value that *block* stores depends on where it is, and not only on what it reads there."""
+    """Tells whether the value that *block* stores depends on its indices, and not only on the elements that it loads."""
     return not isinstance(block.body, Store) or not computed_with(block.body.value).isdisjoint(axes)
 
 

@@ -44,7 +44,7 @@ def reduce_horizontally(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], p:
         run = slice(start, last + 1)
         is_open = any(s.extent(f) is None for f in loops[run])
         extent = min(prod(extents[run]), FALLBACK_SIZE) if is_open else prod(extents[run])
-        width = _width(ref, extent, lanes, p, is_open)
+        width = _width(ref, extent, lanes, p, is_open=is_open)
         try:
             with proving():
                 if start < last:  # fused axes may not come apart by pieces of vectors
@@ -55,7 +55,7 @@ def reduce_horizontally(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], p:
         return
 
 
-def _width(ref: BlockRef, extent: int, lanes: int, p: Planner, is_open: bool) -> tuple[int, int] | None:
+def _width(ref: BlockRef, extent: int, lanes: int, p: Planner, *, is_open: bool) -> tuple[int, int] | None:
     """Returns how many partial results there are of *extent* elements, and how many of them are one vector; None for too few.
 
     The extent is a guess where it *is_open*.
@@ -64,7 +64,7 @@ def _width(ref: BlockRef, extent: int, lanes: int, p: Planner, is_open: bool) ->
         return None
     lanes = min(lanes, 1 << (extent - 1).bit_length())
     return lanes * p.decide(
-        ref.name, Accumulators, lambda m: accumulator_plans(extent, lanes, m, is_open)
+        ref.name, Accumulators, lambda m: accumulator_plans(extent, lanes, m, is_open=is_open)
     ).vectors, lanes
 
 

@@ -44,7 +44,7 @@ def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner) -> bool:
         return False
     program, block = s.program, block_of(s, ref)
 
-    def is_legal(tile: FragmentTile) -> bool:  # the block may compute something else, or its reader go along other axes
+    def is_legal(tile: FragmentTile) -> bool:  # the block may be no product, or its consumer have other axes
         return tile.warps == 0 or can_take(program, lambda trial: _tile(trial, ref, axes, tile, factors), p)
 
     rows, columns, depth = [size_of(n) for n in sizes]

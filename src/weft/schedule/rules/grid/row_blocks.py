@@ -7,9 +7,9 @@
                                                                  for t in threads: for r, v: e[r, v] = exp(x[r, v] - M)
                                                                  ...
 
-Each thread has the same elements in all of the blocks: vectors that lie side by side with those of its neighbours. What it
-computes with them stays in its registers, if they are few enough, and so does what several blocks read. Values of the row as a
-whole are computed by every thread for itself. Rows that are long, or of any length, are read again by each block.
+Each thread has the same elements in all of the blocks: vectors that lie side by side with those of its neighbours. The values
+that it computes with them stay in its registers, if they are few enough, and so do elements that several blocks read. Values of
+the row as a whole are computed by every thread for itself. Rows that are long, or of any length, are read again by each block.
 """
 
 from __future__ import annotations

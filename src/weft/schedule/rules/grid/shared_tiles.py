@@ -59,7 +59,7 @@ def schedule_shared_tiles(s: Schedule, ref: BlockRef, p: Planner, threads: int) 
 
     def is_legal(
         tile: SharedTile,
-    ) -> bool:  # its reader may go along other axes, or bounds be beyond what can be proved
+    ) -> bool:  # its consumer may have other axes, or bounds may be unprovable
         return tile == NO_TILE or can_take(program, lambda trial: _tile(trial, ref, axes, tile, threads), p)
 
     rows, columns = size_of(axes.row.extent), size_of(axes.column.extent)

@@ -1,8 +1,8 @@
 """Fused attention (FlashAttention): a thread block streams over the keys, and the scores are never in global memory.
 
     for i, j, d: S[i, j] += Q[i, d] * K[j, d]              for blocks of rows:
-    for i, j:    P[i, j] = softmax(S[i, :])[j]      ->         for blocks of keys: the part of S, and what it adds to Y
-    for i, c, j: Y[i, c] += P[i, j] * V[j, c]                  Y[...] = what was added, by the sum of each row
+    for i, j:    P[i, j] = softmax(S[i, :])[j]      ->         for blocks of keys: the part of S, and its products with V
+    for i, c, j: Y[i, c] += P[i, j] * V[j, c]                  Y[...] = the sum of these, by the sum of each row
 
 All that is between the three is inlined first (`legality.attention_form`); the loops are those of
 `rewriting.attention_loops`. A program that is not such an attention is left as it is, to the other rules.

@@ -67,7 +67,7 @@ def _longest(axes: list[Axis]) -> Axis:
 def reader_loops(
     s: Schedule, ref: BlockRef, reader: BlockRef, axes: TileAxes
 ) -> tuple[LoopRef, LoopRef, list[LoopRef]]:
-    """Returns the loops of the reader over the tile's rows, over its columns, and the others; fuses what the reduction merges."""
+    """Returns the consumer's loops over the tile's rows, over its columns, and the others; fuses axes merged by the reduction."""
     block, user = block_of(s, ref), block_of(s, reader)
     written = block.writes[0]
     read = next(x for x in inputs_of(user) if x.buffer is written.buffer)

@@ -1,4 +1,4 @@
-"""Steps tried on a copy of a program: whether they are legal, and the planner may take what they make."""
+"""Steps tried on a copy of a program: whether they are legal, and whether the planner may take the program that they make."""
 
 from __future__ import annotations
 

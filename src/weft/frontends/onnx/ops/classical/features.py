@@ -18,7 +18,7 @@ from weft.ir import as_expr, eq
 from weft.support.dtypes import DType, f32, f64, i64
 
 SMALLEST_NORM: Final = 1e-30
-"""What a norm is at least, so that rows of zeros stay zeros."""
+"""The lower bound of a norm, so that rows of zeros stay zeros."""
 
 _NORMS: Final = {"MAX": "reduce_max", "L1": "reduce_l1", "L2": "reduce_l2"}
 
@@ -153,7 +153,7 @@ def _side(c: Call, side: str) -> np.ndarray[Any, np.dtype[Any]]:
 
 
 def _default(c: Call, dtype: np.dtype[Any]) -> np.ndarray[Any, np.dtype[Any]]:
-    """Returns what stands for elements that are no keys."""
+    """Returns the value for elements that are no keys."""
     if "default_tensor" in c.attributes:
         return np.asarray(c.attributes["default_tensor"]).reshape(-1)[:1].astype(dtype)
     given = c.number("default_float", -0.0) if dtype.kind == "f" else c.integer("default_int64", -1)

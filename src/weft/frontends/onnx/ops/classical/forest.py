@@ -21,7 +21,7 @@ ACCEPTED: Final = {
     "EQ": ACCEPTS_EQUAL,
     "NEQ": ACCEPTS_LESS | ACCEPTS_GREATER,
 }
-"""What the test of a mode is passed by."""
+"""The outcomes that pass the test of a mode."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class Pool:
 
     @property
     def radix(self) -> int:
-        """What a prefix is multiplied by, to be one number with the token behind it: one more than there are tokens."""
+        """The factor of a prefix in the number of an n-gram: one more than there are tokens."""
         return len(self.tokens) + 1
 
 
@@ -58,7 +58,7 @@ def tfidf_vectorizer(c: Call) -> Results:
     counts = c.add("scatter_elements", zeros, found, ones, axis=1, reduction="add")
     counts = c.add(
         "slice", counts, starts=(0,), ends=(size,), axes=(1,), steps=(1,)
-    )  # the last column counts what is in none
+    )  # the last column counts tokens in no n-gram
     y = _weighted(c, counts, mode, size)
     return y if x.rank == 2 else c.reshape(y, (size,))
 
@@ -81,7 +81,7 @@ def _pool(c: Call) -> Pool:
 
 
 def _none(c: Call, rows: Operand, size: int) -> Operand:
-    """Returns a column of what no n-gram is counted in, so that there is one at least."""
+    """Returns a column in which no n-gram is counted, so that there is one at least."""
     return c.add("full", shape=(rows.shape[0], 1), value=size, dtype=i64)
 
 
@@ -161,7 +161,7 @@ def _part(c: Call, x: Operand, begin: int, width: Expr) -> Operand:
 
 
 def _weighted(c: Call, counts: Operand, mode: str, size: int) -> Operand:
-    """Returns the counts (TF), the weights of what is there (IDF), or their product (TFIDF)."""
+    """Returns the counts (TF), the weights of those that occur (IDF), or their product (TFIDF)."""
     columns = c.ints("ngram_indexes") or []
     weights = c.attributes.get("weights") or [1.0] * len(columns)
     if len(weights) != len(columns):

@@ -1,4 +1,4 @@
-"""Scores of classifiers: what is made of them at their end, and the labels that they choose."""
+"""Scores of classifiers: their final transforms, and the labels that they choose."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def _votes(c: Call, sums: Operand, classes: int, pairs: list[tuple[int, int]]) -
 
 
 def _probability(c: Call, sums: Operand) -> Operand:
-    """Returns the probabilities of the first of each two classes [N, pairs], kept from 0 and 1 by what `SMALLEST_SCORE` says."""
+    """Returns the probabilities of the first of each two classes [N, pairs], kept from 0 and 1 by `SMALLEST_SCORE`."""
     slopes, offsets = (vector(c, name, f32) for name in ("prob_a", "prob_b"))
     exponent = c.add("neg", c.add("add", c.add("mul", sums, slopes), offsets))
     low, high = c.scalar(SMALLEST_SCORE, f32), c.scalar(1 - SMALLEST_SCORE, f32)

@@ -1,4 +1,4 @@
-"""Products that ONNX Runtime has fused with what stands around them: transpositions, scales, sums, activations."""
+"""Products that ONNX Runtime has fused with neighbouring nodes: transpositions, scales, sums, activations."""
 
 from __future__ import annotations
 

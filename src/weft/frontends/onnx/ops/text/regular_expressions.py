@@ -2,8 +2,8 @@
 
     a(b|c)*        0 SET a    1 SPLIT 2 6    2 SPLIT 3 5    3 SET b    4 JUMP 1    5 SET c ...
 
-What an automaton can't match (backreferences, looking around) RE2 has not, either. Not supported of RE2's: scripts (`\\p{Greek}`)
-and `\\C`. Case is ignored by Unicode's simple mappings.
+Constructs that no automaton matches (backreferences, looking around) RE2 has not, either. Not supported of RE2's: scripts
+(`\\p{Greek}`) and `\\C`. Case is ignored by Unicode's simple mappings.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class _Parser:
         return made
 
     def error(self, what: str) -> ModelError:
-        """Describes what is wrong where the parser is."""
+        """Describes a fault at the parser's place."""
         return ModelError(
             f"its pattern {self.pattern!r} has {what} at character {self.at + 1}",
             hint="use RE2's syntax, without scripts such as \\p{Greek}",
@@ -132,10 +132,10 @@ class _Parser:
         return made
 
     def repeated(self, code: Code, begin: int) -> Code:
-        """Takes the repetitions behind what was taken from *begin* on."""
+        """Takes the repetitions behind the text from *begin* on."""
         while (count := self.repetition()) is not None:
             least, most = count
-            self.next("?")  # what is matched as a whole does not depend on which way is preferred
+            self.next("?")  # the whole match does not depend on greediness
             if len(code) * max(least, most or 0) > MOST_INSTRUCTIONS:
                 raise self.error(f"a repetition of more than {MOST_INSTRUCTIONS:,} instructions (from {begin + 1} on)")
             made = code * least
@@ -183,7 +183,7 @@ class _Parser:
         return self.escape() if c == "\\" else self.letter(ord(c))
 
     def escape(self) -> Code:
-        """Takes what is behind a backslash."""
+        """Takes the escape behind a backslash."""
         if self.next("Q"):
             end = self.pattern.find("\\E", self.at)
             quoted = self.pattern[self.at : end if end >= 0 else len(self.pattern)]
@@ -251,7 +251,7 @@ class _Parser:
         return found
 
     def group(self) -> Code:
-        """Takes what is behind an opening parenthesis: a group, or flags."""
+        """Takes the text behind an opening parenthesis: a group, or flags."""
         outer = self.flags
         if self.next("?"):
             if self.next("P<") or self.next("<"):
@@ -271,7 +271,7 @@ class _Parser:
         return made
 
     def set_flags(self) -> bool:
-        """Takes flags `i-s:` of a group; tells whether they are for what follows, without a group: `i-s)`."""
+        """Takes flags `i-s:` of a group; tells whether they are for the rest, without a group: `i-s)`."""
         to_set, flags = True, set(self.flags)
         while True:
             c = self.take()
@@ -352,7 +352,7 @@ def _merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def _outside(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Returns what is in none of the ranges."""
+    """Returns the complement of the ranges."""
     made, begin = list[tuple[int, int]](), 0
     for low, high in _merged(ranges):
         if low > begin:

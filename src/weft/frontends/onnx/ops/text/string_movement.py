@@ -18,7 +18,7 @@ from weft.support.dtypes import i64
 
 
 def _as_on_numbers(c: Call) -> HeldResults:
-    """Returns what the operator makes of the ids."""
+    """Returns the results of the operator on the ids."""
     c.inputs = [v.ids if isinstance(v, Strings) else w for v, w in zip(c.held, c.inputs, strict=True)]
     c.held = list(c.inputs)
     return TABLE[domain_of(c.node), c.node.op_type].translate(c)
@@ -122,7 +122,7 @@ def _by_ids(c: Call, side: str) -> bool:
     return False
 
 
-def _with_ids(strings: str, numbers: str, is_result: bool) -> Callable[[Call], HeldResults]:
+def _with_ids(strings: str, numbers: str, *, is_result: bool) -> Callable[[Call], HeldResults]:
     """Returns the translation of an operator whose attribute *strings* becomes *numbers*."""
 
     def translate(c: Call) -> HeldResults:

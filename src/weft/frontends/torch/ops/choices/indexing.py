@@ -281,7 +281,7 @@ def _scattered(c: Call, x: Operand, index: Operand, updates: Operand, reduction:
 
 
 def _neutral(c: Call, how: str, like: Operand) -> Operand:
-    """Returns what changes nothing in a reduction, in the shape of *like*."""
+    """Returns the identity of a reduction, in the shape of *like*."""
     if how in ("amax", "amin") and not like.dtype.is_float:
         c.fail("extremes of scattered integers without the tensor's own are not supported", "use include_self=True")
     values = {"sum": 0, "prod": 1, "amax": float("-inf"), "amin": float("inf")}

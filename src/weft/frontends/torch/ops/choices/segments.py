@@ -17,7 +17,7 @@ _REDUCTIONS: Final = {
     "max": ("max", -math.inf),
     "min": ("min", math.inf),
 }
-"""How elements of a segment are combined, and what they begin with unless a call says so."""
+"""How elements of a segment are combined, and their initial value unless a call has one."""
 
 
 @translates("segment_reduce")
@@ -71,7 +71,7 @@ def _segment_of_each(c: Call, size: Any, ends: Operand, first: Operand) -> Opera
 
 
 def _mean(c: Call, sums: Operand, lengths: Operand, *, is_given: bool) -> Operand:
-    """Returns sums divided by lengths; an empty segment is NaN, or what it *is given* to begin with."""
+    """Returns sums divided by lengths; an empty segment is NaN, or its initial value if that *is given*."""
     zero, one = c.scalar(0, sums.dtype), c.scalar(1, sums.dtype)
     empty = c.add("equal", lengths, zero)
     made = c.add("div", sums, c.add("where", empty, one, lengths))

@@ -19,7 +19,7 @@ def _modified(kind: str, order: int, *, scaled: bool) -> Translation:
 
 
 def _argument(c: Call) -> str:
-    """Returns the name of the one tensor, which is called after what it is, or x."""
+    """Returns the name of the one tensor argument: x or self."""
     return "x" if "x" in c.arguments else "self"
 
 

@@ -203,7 +203,7 @@ def _far_i(order: int) -> tuple[float, ...]:
 
 
 def _hankel(order: int, z: Any) -> Any:
-    """Returns h(z) by the rule of trapezoids, which is exact to the last digits for what falls off like this."""
+    """Returns h(z) by the rule of trapezoids, which is exact to the last digits for an integrand that decays like this."""
     t = np.linspace(-7, 7, 1401)[:, None]
     weights = np.exp(-(t**2)) * t ** (2 * order)
     return (weights * (1 + np.atleast_1d(np.asarray(z, complex)) * t**2) ** (order - 0.5)).sum(0) / weights.sum()
