@@ -119,9 +119,8 @@ FORMATS: Final = (
         "operators",
         {
             "_contrib_quantize_v2, _contrib_dequantize, _contrib_quantized_*, _sg_mkldnn_*": "networks quantised for one library",
-            "_contrib_MultiBoxDetection, _contrib_box_nms, _contrib_box_decode, _contrib_Proposal, _contrib_MultiProposal, "
-            "ROIPooling": "the last steps of detectors: take the boxes and scores before them",
-            "_contrib_DeformableConvolution, Correlation": "no operator of Weft's has their borders",
+            "_contrib_Proposal, _contrib_MultiProposal": "regions of detectors: take the boxes and scores before them",
+            "Correlation": "no operator of Weft's compares images at all offsets",
             "_npi_concatenate, _npi_stack, _npi_pad, _npx_reshape, _npi_where_rscalar, _unravel_index": "build the network from "
             "`mxnet.nd`'s operators",
             "ring_buffer, `RNN` with lengths, projections or clipped states, sparse arrays, channels last": "not supported",
