@@ -154,8 +154,9 @@ FORMATS: Final = (
         {
             "custom_call": "other calls of libraries than those of LAPACK for factors of real matrices",
             "complex sqrt, complex tanh and other functions": "write them with the exponential and the logarithm",
-            "rng, rng_bit_generator": "random bits; `jax.random` itself is arithmetic, and works",
-            "all_reduce, all_gather and other collectives, infeed, outfeed": "one device computes a model",
+            "rng": "random numbers that are others each time; `jax.random` and `rng_bit_generator` are read",
+            "collectives of several devices, infeed, outfeed": "one device computes a model",
+            "tuple, get_tuple_element": "not needed: the elements of tuples are passed instead",
         },
     ),
 )

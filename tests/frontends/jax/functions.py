@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import PartitionSpec as P
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Case: TypeAlias = tuple[Callable[..., Any], list[Array]]
@@ -72,6 +73,18 @@ def drawn(seed: Any, kind: str) -> Any:
     )
 
 
+def exchanged(x: Any) -> Any:
+    """What devices exchange, of which there is one."""
+
+    def step(a: Any) -> Any:
+        summed, gathered = lax.psum(a, "x"), lax.all_gather(a, "x")
+        sent = [lax.ppermute(a, "x", pairs) for pairs in ([(0, 0)], [])]
+        return summed, gathered, lax.axis_index("x") + 5, lax.psum_scatter(a, "x", tiled=True), *sent
+
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("x",))
+    return jax.shard_map(step, mesh=mesh, in_specs=P("x"), out_specs=P(), check_vma=False)(x)
+
+
 POOLS = [(2, 2, "VALID"), (3, 2, "SAME"), (3, 1, "VALID")]
 """Windows that lie side by side, overlap, and reach beyond the image."""
 
@@ -92,6 +105,7 @@ CASES: dict[str, Case] = {
         ),
         [np.array([1.5, -2, 0.1, np.inf], np.float32)],
     ),
+    "one device": (exchanged, [X[0]]),
     "bits counted": (
         lambda a, b: [f(v) for f in (lax.population_count, lax.clz) for v in (a, b)],
         [np.array([0, 1, -1, 1000, -(2**31)], np.int32), np.array([0, 1, 7, 255, 64], np.uint8)],

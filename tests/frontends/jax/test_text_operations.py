@@ -122,6 +122,15 @@ def test_batch_norms() -> None:
         np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
+def test_several_devices() -> None:
+    text = '%0 = "stablehlo.all_gather"(%x) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}>'
+    with pytest.raises(weft.ModelError) as caught:
+        to_graph(function(f"{text} : (tensor<3x4xf32>) -> tensor<6x4xf32>\nreturn %0 : tensor<6x4xf32>"))
+    assert str(caught.value) == (
+        "all_gather (line 3): its replica_groups are those of several devices\n  hint: lower the function for one device"
+    )
+
+
 def test_older_operations() -> None:
     text = (
         "%t = stablehlo.transpose %x, dims = [1, 0] : (tensor<3x4xf32>) -> tensor<4x3xf32>\n"
