@@ -67,10 +67,10 @@ FORMATS: Final = (
         "operators",
         {
             "variables that a branch or a loop writes, quantised SVDF": "write variables behind the branch or the loop",
-            "DENSIFY": "sparse weights",
             "custom operators but TFLite_Detection_PostProcess, operators of TensorFlow among them": "only the converter knows "
             "what they are: convert the model without them",
-            "HASHTABLE, RANDOM_UNIFORM, STABLEHLO_*": "not read from this format",
+            "HASHTABLE and what reads it": "tables of texts: look them up before the call",
+            "RANDOM_UNIFORM, STABLEHLO_*": "not read from this format",
         },
     ),
     Format(
