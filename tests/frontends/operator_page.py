@@ -67,10 +67,10 @@ FORMATS: Final = (
         "operators",
         {
             "variables that a branch or a loop writes, quantised SVDF": "write variables behind the branch or the loop",
-            "DENSIFY": "sparse weights",
             "custom operators but TFLite_Detection_PostProcess, operators of TensorFlow among them": "only the converter knows "
             "what they are: convert the model without them",
-            "HASHTABLE, RANDOM_UNIFORM, STABLEHLO_*": "not read from this format",
+            "HASHTABLE and what reads it": "tables of texts: look them up before the call",
+            "RANDOM_UNIFORM, STABLEHLO_*": "not read from this format",
         },
     ),
     Format(
@@ -119,9 +119,8 @@ FORMATS: Final = (
         "operators",
         {
             "_contrib_quantize_v2, _contrib_dequantize, _contrib_quantized_*, _sg_mkldnn_*": "networks quantised for one library",
-            "_contrib_MultiBoxDetection, _contrib_box_nms, _contrib_box_decode, _contrib_Proposal, _contrib_MultiProposal, "
-            "ROIPooling": "the last steps of detectors: take the boxes and scores before them",
-            "_contrib_DeformableConvolution, Correlation": "no operator of Weft's has their borders",
+            "_contrib_Proposal, _contrib_MultiProposal": "regions of detectors: take the boxes and scores before them",
+            "Correlation": "no operator of Weft's compares images at all offsets",
             "_npi_concatenate, _npi_stack, _npi_pad, _npx_reshape, _npi_where_rscalar, _unravel_index": "build the network from "
             "`mxnet.nd`'s operators",
             "ring_buffer, `RNN` with lengths, projections or clipped states, sparse arrays, channels last": "not supported",
@@ -155,8 +154,9 @@ FORMATS: Final = (
         {
             "custom_call": "other calls of libraries than those of LAPACK for factors of real matrices",
             "complex sqrt, complex tanh and other functions": "write them with the exponential and the logarithm",
-            "rng, rng_bit_generator": "random bits; `jax.random` itself is arithmetic, and works",
-            "all_reduce, all_gather and other collectives, infeed, outfeed": "one device computes a model",
+            "rng": "random numbers that are others each time; `jax.random` and `rng_bit_generator` are read",
+            "collectives of several devices, infeed, outfeed": "one device computes a model",
+            "tuple, get_tuple_element": "not needed: the elements of tuples are passed instead",
         },
     ),
 )

@@ -285,6 +285,13 @@ def _sums() -> dict[str, list[Sample]]:
                 magnitude=4 * float(np.abs(x).max()),
             )
             for x in IMAGE
+        ]
+        + [
+            Sample(
+                [IMAGE[0], between(-1.2, 1.2, 1, 8, 5, 5)],
+                {"kernel": (2, 2), "strides": (1, 1), "padding": "inside", **UNPADDED},
+                magnitude=4 * float(np.abs(IMAGE[0]).max()),
+            )
         ],
         "roi_align": [
             Sample(

@@ -66,7 +66,8 @@ def _tensorflow() -> list[Files]:
 
 
 def _tflite() -> list[Files]:
-    return [one(m) for m in MODELS.values()] + _found("tensorflow", "*.tflite") * 9
+    lookups = [one(np.load(p)["model"].tobytes()) for p in sorted((FRONTENDS / "tflite" / "lookups").glob("*.npz"))]
+    return [*[one(m) for m in MODELS.values()], *_found("tensorflow", "*.tflite") * 9, *lookups * 2]
 
 
 def _coreml() -> list[Files]:

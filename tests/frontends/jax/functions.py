@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import PartitionSpec as P
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Case: TypeAlias = tuple[Callable[..., Any], list[Array]]
@@ -53,11 +54,66 @@ def pooled(x: Any, size: int, step: int, pads: str) -> Any:
     return lax.reduce_window(x, -jnp.inf, lax.max, (1, size, size, 1), (1, step, step, 1), pads)
 
 
+def random_bits(key: Any, shape: tuple[int, ...], algorithm: str) -> Any:
+    made = [
+        lax.rng_bit_generator(key, shape, d, algorithm=lax.RandomAlgorithm[algorithm]) for d in (np.uint32, np.uint8)
+    ]
+    return [*made, lax.rng_bit_generator(made[0][0], (5,), algorithm=lax.RandomAlgorithm[algorithm])]
+
+
+def drawn(seed: Any, kind: str) -> Any:
+    """Numbers of JAX's own generator (`threefry2x32`), or of XLA's (`rbg`)."""
+    first, second = jax.random.split(jax.random.key(seed, impl=kind))
+    numbers = jax.random.normal(first, (5, 3)), jax.random.uniform(second, (4,), jnp.bfloat16)
+    return (
+        *numbers,
+        jax.random.randint(second, (7,), -5, 9),
+        jax.random.permutation(first, 11),
+        jax.random.bits(first, (3,)),
+    )
+
+
+def exchanged(x: Any) -> Any:
+    """What devices exchange, of which there is one."""
+
+    def step(a: Any) -> Any:
+        summed, gathered = lax.psum(a, "x"), lax.all_gather(a, "x")
+        sent = [lax.ppermute(a, "x", pairs) for pairs in ([(0, 0)], [])]
+        return summed, gathered, lax.axis_index("x") + 5, lax.psum_scatter(a, "x", tiled=True), *sent
+
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("x",))
+    return jax.shard_map(step, mesh=mesh, in_specs=P("x"), out_specs=P(), check_vma=False)(x)
+
+
 POOLS = [(2, 2, "VALID"), (3, 2, "SAME"), (3, 1, "VALID")]
 """Windows that lie side by side, overlap, and reach beyond the image."""
 
 
+KEY = np.array([3, 0xFFFFFFF0, 0xFFFFFFFE, 0xFFFFFFFF], np.uint32)
+"""A state whose counter is about to begin anew."""
+
 CASES: dict[str, Case] = {
+    "random bits": (lambda k: [random_bits(k, s, "RNG_PHILOX") for s in ((), (4, 3))], [KEY]),
+    "random bits by Threefry": (lambda k: [random_bits(k, s, "RNG_THREE_FRY") for s in ((), (4, 3), (3, 5))], [KEY]),
+    "random numbers": (lambda s: drawn(s, "threefry2x32"), [np.array(7, np.int32)]),
+    "random numbers by XLA": (lambda s: drawn(s, "rbg"), [np.array(7, np.int32)]),
+    "bits of another width": (
+        lambda a: (
+            lax.bitcast_convert_type(a, np.uint8),
+            lax.bitcast_convert_type(a.reshape(2, 2), np.float16),
+            lax.bitcast_convert_type(lax.bitcast_convert_type(a, np.int16), np.float32),
+        ),
+        [np.array([1.5, -2, 0.1, np.inf], np.float32)],
+    ),
+    "one device": (exchanged, [X[0]]),
+    "bits counted": (
+        lambda a, b: [f(v) for f in (lax.population_count, lax.clz) for v in (a, b)],
+        [np.array([0, 1, -1, 1000, -(2**31)], np.int32), np.array([0, 1, 7, 255, 64], np.uint8)],
+    ),
+    "derivatives of gamma": (
+        lambda x: (lax.digamma(x), lax.polygamma(jnp.array([0, 1, 2, 3], np.float32), x), lax.zeta(x + 2, x)),
+        [np.array([0.3, 1.7, 4.2, 20], np.float32)],
+    ),
     "gradients of pools": (
         jax.grad(lambda x: sum((pooled(x, *p) ** 2).sum() for p in POOLS)),
         [IMAGES],

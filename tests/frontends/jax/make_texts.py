@@ -8,7 +8,7 @@ import jax
 from tests.frontends.jax import complex_functions
 from tests.frontends.jax.functions import CASES, Case
 
-NAMES = ("gathers", "pools", "scan", "sorting", "scatters", "cases", "gradients of pools")
+NAMES = ("gathers", "pools", "scan", "sorting", "scatters", "cases", "gradients of pools", "random bits")
 COMPLEX = ("products", "transforms", "constants", "loop")
 
 

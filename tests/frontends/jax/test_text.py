@@ -96,7 +96,7 @@ def test_messages() -> None:
         "the model uses 2 operators that Weft does not have:\n"
         "  mine.op, 1 node: (line 4)\n"
         "  stablehlo.infeed, 1 node: (line 3)\n"
-        "  hint: write the function with others; random bits are calls of JAX's own libraries"
+        "  hint: write the function with others"
     )
 
 

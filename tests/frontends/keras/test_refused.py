@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("h5py")
 
+import h5py
 from tests.frontends.keras.saved import FOLDER, archive, layer, sequence
 
 import weft
@@ -135,3 +136,14 @@ def test_a_heap_on_which_hdf5_never_ends_is_refused() -> None:
     heap = whole.index(b"GCOL\x01")
     whole[heap + 16 : heap + 32] = bytes(16)
     assert "is damaged: a heap of its HDF5 file has free space of no bytes" in said(bytes(whole))
+
+
+def test_an_attribute_of_lists_is_refused() -> None:
+    """The names of weights as lists of bytes of any length, on whose addresses HDF5 crashes."""
+    whole = io.BytesIO((FOLDER / "sequences.h5").read_bytes())
+    with h5py.File(whole, "r+") as file:
+        lists = np.array([np.zeros(3, np.uint8), np.zeros(2, np.uint8)], object)
+        file["model_weights/dense_2"].attrs.create("weight_names", lists, dtype=h5py.vlen_dtype(np.uint8))
+    assert "the attribute 'weight_names' of /model_weights/dense_2 is damaged: it is of no texts or numbers" in said(
+        whole.getvalue()
+    )

@@ -168,14 +168,61 @@ recurrent("lstm", 2, both=True, states=True)
 recurrent("lstm", 1, both=False, states=False)
 
 
+def rows(*shape: int, kinds: int) -> Any:
+    """Boxes [..., 7] by two corners, with a class, a score and one number more, some of them overlapping."""
+    low = RNG.uniform(0, 0.6, (*shape, 2))
+    parts = [n(*shape, 1, most=kinds), RNG.permutation(np.prod(shape)).reshape(*shape, 1) / np.prod(shape), low]
+    return np.concatenate([*parts, low + RNG.uniform(0.1, 0.4, (*shape, 2)), f(*shape, 1)], -1)
+
+
+BOXES = rows(2, 12, kinds=3)
+SIGNED = BOXES - np.array([0, 0, 0.3, 0.3, 0.3, 0.3, 0])
+case("nms", S.contrib.box_nms, BOXES, overlap_thresh=0.2, valid_thresh=0.15)
+case("nms.kinds", S.contrib.box_nms, BOXES, overlap_thresh=0.1, id_index=0, background_id=1)
+case("nms.forced", S.contrib.box_nms, BOXES, overlap_thresh=0.1, id_index=0, force_suppress=True, topk=5)
+case("nms.center", S.contrib.box_nms, SIGNED, overlap_thresh=0.3, id_index=0, out_format="center")
+case("nms.corner", S.contrib.box_nms, SIGNED[0], overlap_thresh=0.1, in_format="center", out_format="corner")
+case("nms.columns", S.contrib.box_nms, BOXES[..., [6, 2, 3, 4, 5, 0, 1]], coord_start=1, score_index=6, id_index=5)
+case("nms.none", S.contrib.box_nms, BOXES, valid_thresh=2.0)
+case("nms.all", S.contrib.box_nms, BOXES, topk=0)
+case("nms.minus", S.contrib.box_nms, BOXES - np.array([1, 0, 0, 0, 0, 0, 0]), overlap_thresh=0.1, id_index=0)
+case("iou", S.contrib.box_iou, BOXES[..., 2:6], SIGNED[0, :5, 2:6])
+case("iou.center", S.contrib.box_iou, SIGNED[..., 2:6], BOXES[0, :5, 2:6], format="center")
+case("decode", S.contrib.box_decode, f(2, 5, 4), RNG.uniform(0.1, 1, (1, 5, 4)), std0=0.1, std1=0.2, std2=0.3, std3=0.4)
+case("decode.corner", S.contrib.box_decode, f(2, 5, 4), BOXES[:1, :5, 2:6], clip=0.5, format="corner")
+SCORES = RNG.dirichlet([1, 1, 1, 1], (2, 12)).transpose(0, 2, 1)
+DETECTED = (SCORES, f(2, 48) * 0.3, BOXES[:1, :, 2:6])
+case("detection", S.contrib.MultiBoxDetection, *DETECTED)
+case("detection.few", S.contrib.MultiBoxDetection, *DETECTED, threshold=0.5, nms_threshold=0.1)
+case("detection.best", S.contrib.MultiBoxDetection, *DETECTED, nms_topk=4, nms_threshold=0.1, threshold=0.3)
+case(
+    "detection.forced",
+    S.contrib.MultiBoxDetection,
+    *DETECTED,
+    force_suppress=True,
+    clip=False,
+    variances=(1, 1, 0.5, 2),
+)
+case("detection.all", S.contrib.MultiBoxDetection, *DETECTED, nms_threshold=1.5, threshold=0.4)
+case("detection.none", S.contrib.MultiBoxDetection, *DETECTED, threshold=2.0)
+WINDOW = {"kernel": (3, 2), "pad": (1, 1), "stride": (2, 1), "dilate": (1, 2)}
+IMAGES, MOVES = f(2, 4, 6, 5), f(2, 24, 3, 5) * 1.5
+GROUPED = {**WINDOW, "num_filter": 6, "num_group": 2, "num_deformable_group": 2}
+DEFORMED, MODULATED = S.contrib.DeformableConvolution, S.contrib.ModulatedDeformableConvolution
+case("deformed", DEFORMED, IMAGES, MOVES, f(6, 2, 3, 2), f(6), **GROUPED)
+case("deformed.plain", DEFORMED, IMAGES, f(2, 8, 5, 4), f(3, 4, 2, 2), kernel=(2, 2), num_filter=3, no_bias=True)
+case("deformed.scaled", MODULATED, IMAGES, MOVES, RNG.uniform(0, 1, (2, 12, 3, 5)), f(6, 2, 3, 2), f(6), **GROUPED)
+case("roi pooling", S.ROIPooling, f(2, 3, 8, 9), REGIONS, pooled_size=(2, 3), spatial_scale=0.8)
+
+
 def main() -> None:
     arrays: dict[str, Any] = {}
     for name, (symbol, inputs) in CASES.items():
         bound = symbol.bind(mx.cpu(), {k: mx.nd.array(v) for k, v in inputs.items()})
         outputs = [o.asnumpy() for o in bound.forward()]
         arrays[f"{name}:symbol"] = np.frombuffer(symbol.tojson().encode(), np.uint8)
-        arrays |= {f"{name}:input {k}": v for k, v in inputs.items()}
-        arrays |= {f"{name}:output {k}": v for k, v in enumerate(outputs)}
+        arrays.update({f"{name}:input {k}": v for k, v in inputs.items()})
+        arrays.update({f"{name}:output {k}": v for k, v in enumerate(outputs)})
         print(name, [o.shape for o in outputs], flush=True)
     whole = io.BytesIO()
     np.savez(whole, **arrays)

@@ -1,6 +1,6 @@
 """Makes models of TensorFlow Lite whose calls change variables, with inputs and results of several calls in a row.
 
-    python tests/frontends/tflite/make_stateful.py FOLDER
+    python -m tests.frontends.tflite.make_stateful FOLDER
 
 Needs TensorFlow 2.21, whose interpreter computes the results; the tests do not. A case is `NAME.npz` in the folder: the file, the
 inputs `x` of all calls, and the results `y`. Seeds are fixed.
@@ -15,10 +15,10 @@ from typing import Any
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
-import flatbuffers
 import numpy as np
 import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema
+from tests.frontends.tflite.written import one_operator
 
 CALLS = 5
 
@@ -59,29 +59,25 @@ def svdf(rank: int, batch: int, rng: Any) -> bytes:
         "state": (batch, memory * filters),
         "y": (batch, units),
     }
-    model, graph = schema.ModelT(), schema.SubGraphT()
-    model.version, model.description, model.buffers = 3, "svdf", [schema.BufferT()]
-    graph.tensors = []
-    for name, what in given.items():
-        tensor = schema.TensorT()
-        tensor.name, tensor.type, tensor.isVariable = name, schema.TensorType.FLOAT32, name == "state"
-        tensor.shape, tensor.buffer = list(what if isinstance(what, tuple) else what.shape), 0
-        if not isinstance(what, tuple):
-            held = schema.BufferT()
-            held.data = list(what.astype(np.float32).tobytes())
-            tensor.buffer = len(model.buffers)
-            model.buffers.append(held)
-        graph.tensors.append(tensor)
-    code, operator, options = schema.OperatorCodeT(), schema.OperatorT(), schema.SVDFOptionsT()
-    code.builtinCode = code.deprecatedBuiltinCode = schema.BuiltinOperator.SVDF
+    options = schema.SVDFOptionsT()
     options.rank, options.fusedActivationFunction = rank, schema.ActivationFunctionType.RELU
-    operator.inputs, operator.outputs = [0, 1, 2, 3, 4], [5]
-    operator.builtinOptionsType, operator.builtinOptions = schema.BuiltinOptions.SVDFOptions, options
-    graph.inputs, graph.outputs, graph.operators = [0], [5], [operator]
-    model.operatorCodes, model.subgraphs = [code], [graph]
-    builder = flatbuffers.Builder()
-    builder.Finish(model.Pack(builder), b"TFL3")
-    return bytes(builder.Output())
+    return one_operator("SVDF", options, given, results=1, state="state")
+
+
+def rnn(batch: int, rng: Any) -> bytes:
+    """Returns a step of a recurrent layer."""
+    units, inputs = 3, 4
+    given = {
+        "x": (batch, inputs),
+        "weight": rng.standard_normal((units, inputs)),
+        "recurrence": rng.standard_normal((units, units)),
+        "bias": rng.standard_normal(units),
+        "state": (batch, units),
+        "y": (batch, units),
+    }
+    options = schema.RNNOptionsT()
+    options.fusedActivationFunction = schema.ActivationFunctionType.TANH
+    return one_operator("RNN", options, given, results=1, state="state")
 
 
 def save(path: Path, model: bytes, rng: Any) -> None:
@@ -107,6 +103,7 @@ def main(folder: Path) -> None:
     save(folder / "values.npz", variables(rng.standard_normal((2, 3)).astype(np.float32)), rng)
     save(folder / "svdf.npz", svdf(1, 1, rng), rng)
     save(folder / "svdf_of_ranks.npz", svdf(2, 3, rng), rng)
+    save(folder / "rnn.npz", rnn(2, rng), rng)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,9 @@ _RESOURCE_HEAD: Final = 8
 """Digits before the bytes of a resource: its alignment, 4 bytes."""
 
 
+_WORD: Final = (1 << 64) - 1
+
+
 class DamagedConstant(Exception):
     """The elements of a constant are not those of its type."""
 
@@ -72,6 +75,10 @@ def _from_numbers(elements: Any, dtype: DType) -> Array:
             return np.array([bool(v) for v in flat])
         if not dtype.is_int and not dtype.is_storage:
             return np.array([_float(v, dtype) for v in flat], dtype.numpy)
+        if dtype.bits == 64 and all(
+            isinstance(v, int) for v in flat
+        ):  # NumPy makes floats of large ones among small ones
+            return np.array([v & _WORD for v in flat], np.uint64).astype(dtype.numpy)
         return np.array(flat).astype(dtype.numpy)
     except (TypeError, ValueError, OverflowError) as error:
         raise DamagedConstant(f"the elements of the constant are damaged ({error})") from error

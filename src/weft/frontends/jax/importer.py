@@ -16,6 +16,7 @@ from weft.frontends.jax.call import AGAIN, Call
 from weft.frontends.jax.registry import TABLE, key_of
 from weft.frontends.jax.text.complex_pairs import without_complex
 from weft.frontends.jax.text.operations import Argument, Function, Module, Operation, Region, TensorText, tensor_type
+from weft.frontends.jax.text.tuples import without_tuples
 from weft.frontends.unsupported import unsupported_operators
 from weft.graph import Array, Graph
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
@@ -48,7 +49,7 @@ def from_stablehlo(
     `UnsupportedOperators` listing every operation that Weft does not have.
     """
     try:
-        real = without_complex(module)
+        real = without_complex(without_tuples(module))
         public = real.functions.get(MAIN) or next(iter(real.functions.values()))
         _check_operations(real, public)
         return _Importer(real).run_main(public, shapes, weights, names)
@@ -64,7 +65,7 @@ def _check_operations(module: Module, main: Function) -> None:
         if key not in TABLE and key != RETURNS:
             missing.setdefault(_shown(o, key), []).append(_place(module, o))
     if missing:
-        hint = "write the function with others; random bits are calls of JAX's own libraries"
+        hint = "write the function with others"
         raise unsupported_operators(dict(sorted(missing.items())), hint)
 
 

@@ -148,9 +148,17 @@ def array_of(dataset: Any, name: str) -> Array:
 
 
 def attribute_of(held: h5py.Group, name: str) -> Any:
-    """Returns an attribute, None where it is absent; raises `ModelError` for one of a type that NumPy has no like of."""
+    """Returns an attribute, None where it is absent; raises `ModelError` for one that is of no texts or numbers.
+
+    The library crashes on others in damaged files, such as lists of any length.
+    """
     try:
-        return held.attrs.get(name)
+        if name not in held.attrs:
+            return None
+        kind = h5py.h5a.open(held.id, name.encode()).get_type().get_class()
+        if kind not in (h5py.h5t.INTEGER, h5py.h5t.FLOAT, h5py.h5t.STRING):
+            raise TypeError("it is of no texts or numbers")
+        return held.attrs[name]
     except (ValueError, TypeError) as error:
         raise ModelError(
             f"the attribute {name!r} of {held.name} is damaged: {error}", hint="save the model again"

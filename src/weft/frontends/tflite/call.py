@@ -17,7 +17,7 @@ from weft.frontends.tflite.lite_model import Encoding, LiteOperator, LiteTensor
 from weft.frontends.tflite.schema import ACTIVATIONS
 from weft.frontends.tflite.variable_states import Variables
 from weft.graph import Value
-from weft.graph.builder import CompileTimeConstant, Operand, PartialEvaluator
+from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
 from weft.graph.composites.quantized import quantization
 from weft.support.dtypes import DType, f32, from_numpy
 
@@ -80,6 +80,10 @@ class LiteCall(Call):
         zero = self.cast(self.scalar(int(encoding.zero.reshape(-1)[0]), x.dtype), dtype)
         return self.pointwise(lambda v: quantization.quantize(self, v, scale, zero, dtype), x)
 
+    def numbers_of(self, option: str) -> CompileTimeConstant:
+        """Returns an option that is a vector of floats."""
+        return CompileTimeConstant(np.asarray(self.attributes[option], np.float32))
+
     def optional(self, i: int) -> Operand | None:
         """Returns input *i*; None where it is absent."""
         return self.tensor(i) if self.has(i) else None
@@ -100,14 +104,18 @@ class LiteCall(Call):
         settings = {**self.attributes, **attributes}
         return TABLE[op](Call(self.evaluator, self.source, op, inputs, settings, self.images, self._library))
 
-    def activated(self, y: Operand, option: str = "fused") -> Operand:
-        """Returns *y* through the function that an *option* names."""
+    def activated(self, y: Operand, option: str = "fused", b: Builder | None = None) -> Operand:
+        """Returns *y* through the function that an *option* names, added by *b*, that of a loop's step, if one is given."""
         number = self.integer(option, 0)
         if not 0 <= number < len(ACTIVATIONS):
             self.fail(f"there is no activation function {number}", "convert the model again")
         if not ACTIVATIONS[number]:
             return y
-        made = self.of_tensorflow(ACTIVATIONS[number], [y])
+        name = ACTIVATIONS[number]
+        if b is None:
+            made = self.of_tensorflow(name, [y])
+        else:
+            made = TABLE[name](Call(b.evaluator, self.source, name, [y], {}, {}, self._library))
         assert isinstance(made, Value | CompileTimeConstant)
         return made
 

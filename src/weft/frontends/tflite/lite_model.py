@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from weft.frontends.content import existing, name_of
-from weft.frontends.tflite import flexbuffer
+from weft.frontends.tflite import flexbuffer, sparse_weights
 from weft.frontends.tflite.flatbuffer import Damaged, Table, root
 from weft.frontends.tflite.schema import (
     BUILTINS,
@@ -169,11 +169,14 @@ def _tensor(table: Table, buffers: Sequence[memoryview]) -> LiteTensor:
     number = table.number(2, "u32")
     if number >= len(buffers):
         raise Damaged
-    if table.table(6) is not None:
-        raise ModelError(
-            "sparse weights are not supported", where=f"tensor {name}", hint="convert the model without them"
-        )
-    array = _array(name, type_, shape, buffers[number]) if len(buffers[number]) and type_ in (*TYPES, INT4) else None
+    sparse = table.table(6)
+    if sparse is not None and type_ not in TYPES:
+        raise ModelError("sparse weights of this type are not supported", where=f"tensor {name}", hint=DOWNLOAD)
+    array = None
+    if sparse is not None:
+        array = sparse_weights.dense(sparse, _elements(type_, buffers[number]), shape)
+    elif len(buffers[number]) and type_ in (*TYPES, INT4):
+        array = _array(name, type_, shape, buffers[number])
     sizes = signature if len(signature) == len(shape) else shape
     open_ = tuple([-1 if s == -1 else n for n, s in zip(shape, sizes, strict=True)])
     encoding = _encoding(table.table(4), name, shape)
@@ -190,13 +193,18 @@ def _array(name: str, type_: int, shape: list[int], data: memoryview) -> Array:
         flat = np.stack([packed & 15, packed >> 4], 1).reshape(-1).astype(np.int8)
         array: Array = np.where(flat > 7, flat - 16, flat).astype(np.int8)[:count]
     else:
-        dtype = np.dtype(ml_dtypes.bfloat16) if type_ == 18 else TYPES[type_].numpy
-        array = np.frombuffer(data[: len(data) // dtype.itemsize * dtype.itemsize], dtype)
+        array = _elements(type_, data)
     if array.size != count:
         raise ModelError(
             f"it has {array.size} elements, not those of the shape {shape}", where=f"tensor {name}", hint=DOWNLOAD
         )
     return array.reshape(shape)
+
+
+def _elements(type_: int, data: memoryview) -> Array:
+    """Returns the elements in a buffer as a view."""
+    dtype = np.dtype(ml_dtypes.bfloat16) if type_ == 18 else TYPES[type_].numpy
+    return np.frombuffer(data[: len(data) // dtype.itemsize * dtype.itemsize], dtype)
 
 
 def _encoding(table: Table | None, name: str, shape: list[int]) -> Encoding | None:
@@ -244,6 +252,8 @@ _NAMED: Final[dict[str, Sequence[str]]] = {"padding": PADDINGS, "mirror": MIRROR
 def _option(table: Table | None, slot: int, kind: str, default: int) -> Any:
     if kind == "list":
         return [] if table is None else [int(n) for n in table.numbers(slot, "i32")]
+    if kind == "floats":
+        return np.zeros(0, np.float32) if table is None else table.numbers(slot, "f32")
     if kind == "text":
         return "" if table is None else table.text(slot)
     width = "i8" if kind in _NAMED or kind == "type" else kind

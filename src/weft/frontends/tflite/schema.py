@@ -3,7 +3,7 @@
 Options are rows of `name kind` in the order of the table's fields, with a default behind `=` where it is not 0; `-` stands for a
 field that is not read. Names are those that TensorFlow has for the attribute, where it has one; the kind `type` is an element
 type, `padding` one of SAME and VALID, and `list` a vector of integers,
-`text` a text.
+`text` a text, `floats` a vector of floats.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ OPTIONS: Final = {
     "ARG_MIN": "output_type type",
     "AVERAGE_POOL_2D": "padding padding, stride_w i32, stride_h i32, filter_w i32, filter_h i32, fused u8",
     "BATCH_MATMUL": "adj_x bool, adj_y bool",
+    "BUCKETIZE": "boundaries floats",
     "CALL_ONCE": "init i32",
     "CONCATENATION": "axis i32, fused u8",
     "CONV_2D": "padding padding, stride_w i32, stride_h i32, fused u8, dilation_w i32=1, dilation_h i32=1",
@@ -86,6 +87,7 @@ OPTIONS: Final = {
     "DEPTHWISE_CONV_2D": "padding padding, stride_w i32, stride_h i32, -, fused u8, dilation_w i32=1, dilation_h i32=1",
     "DEPTH_TO_SPACE": "block_size i32",
     "DIV": "fused u8",
+    "EMBEDDING_LOOKUP_SPARSE": "combiner u8",
     "FAKE_QUANT": "min f32, max f32, num_bits i32, narrow_range bool",
     "FULLY_CONNECTED": "fused u8, weights_format u8, keep_num_dims bool",
     "GATHER": "axis i32, batch_dims i32",
@@ -126,6 +128,7 @@ OPTIONS: Final = {
     "UNIDIRECTIONAL_SEQUENCE_LSTM": "function u8, cell_clip f32, proj_clip f32, time_major bool",
     "BIDIRECTIONAL_SEQUENCE_LSTM": "function u8, cell_clip f32, proj_clip f32, merge_outputs bool, time_major bool=1",
     "UNIDIRECTIONAL_SEQUENCE_RNN": "time_major bool, function u8",
+    "BIDIRECTIONAL_SEQUENCE_RNN": "time_major bool, function u8, merge_outputs bool",
     "UNIQUE": "out_idx type=2",
     "UNPACK": "num i32, axis i32",
     "VAR_HANDLE": "container text, shared_name text",

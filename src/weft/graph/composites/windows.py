@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.graph.builder.builder import Builder
+from weft.graph.builder.partial_evaluator import Operand
+from weft.graph.builder.shape_arithmetic import total
 from weft.ir import Const, Expr
 
 
@@ -75,3 +77,13 @@ def transposed_pads(
     pads = halved([max(n, 0) for n in needed], lower=lower)
     added = [e + max(-n, 0) for e, n in zip(extra, needed, strict=True)]
     return Window(window.kernel, window.strides, window.dilations, pads), added
+
+
+def filtered_columns(b: Builder, columns: Operand, weight: Operand, bias: Operand | None, groups: int) -> Operand:
+    """Returns the convolution [N, F, *O] of windows in columns [N, C * kernel, *O] (im2col) by *weight* [F, C / groups, *K]."""
+    sizes, places = columns.shape[2:], total(columns.shape[2:])
+    terms, filters = columns.shape[1] // groups, weight.shape[0] // groups
+    by_group = b.reshape(columns, (columns.shape[0], groups, terms, places))
+    y = b.add("matmul", b.reshape(weight, (groups, filters, terms)), by_group)
+    y = b.reshape(y, (columns.shape[0], weight.shape[0], *sizes))
+    return y if bias is None else b.add("add", y, b.reshape(bias, (weight.shape[0], *[1] * len(sizes))))

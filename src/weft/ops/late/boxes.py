@@ -21,6 +21,7 @@ def nms_selection(
     most: Tensor,
     overlap: Tensor,
     threshold: Tensor,
+    kinds: Tensor | None = None,
     *,
     room: ExprLike,
     centered: bool = False,
@@ -30,19 +31,23 @@ def nms_selection(
     *boxes* are [images, n, 4], two opposite corners (y, x), or the center (x, y), width and height where *centered*; *scores* are
     [images, classes, n]. In each class, the box of the highest score above *threshold* is selected (the first of equal ones), and
     those go that it overlaps by more than *overlap*, intersection over union; at most *most* are, and at most *room*, for which
-    there is room; there are zeros behind them. These three are vectors of one number.
+    there is room; there are zeros behind them. These three are vectors of one number. Where *kinds* [images, n] are given, a box
+    displaces those of its own kind alone.
     """
     if boxes.rank != 3 or scores.rank != 3 or not boxes.dtype.is_float:
         raise TypeMismatch("nms_selection takes boxes [images, n, 4] and scores [images, classes, n] of floats")
     images, classes, n = scores.shape
     check_shape("nms_selection: the tensor of boxes", boxes.shape, (images, n, 4))
+    if kinds is not None:
+        check_shape("nms_selection: the tensor of kinds", kinds.shape, (images, n))
     kept = as_expr(room, INDEX)
 
     def body(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Stmt:
         return _Selection(ins, outs, n, kept, centered=centered).statement(images, classes)
 
     rows = (product([images, classes, kept]), index(3))
-    return extern([rows, (ONE,)], [boxes, scores, most, overlap, threshold], body, [INDEX, INDEX], "nms_selection")
+    ins = [boxes, scores, most, overlap, threshold, *([] if kinds is None else [kinds])]
+    return extern([rows, (ONE,)], ins, body, [INDEX, INDEX], "nms_selection")
 
 
 class _Selection:
@@ -52,7 +57,8 @@ class _Selection:
     """
 
     def __init__(self, ins: Sequence[Buffer], outs: Sequence[Buffer], n: Expr, room: Expr, *, centered: bool) -> None:
-        self.boxes, self.scores, self.most, self.overlap, self.threshold = ins
+        self.boxes, self.scores, self.most, self.overlap, self.threshold, *kinds = ins
+        self.kinds = kinds[0] if kinds else None
         self.rows, self.count = outs
         self.n, self.room, self.centered = n, room, centered
         self.heap = Records.of("heap", n, sort_word(self.score(ZERO, ZERO, ZERO)).dtype)
@@ -109,7 +115,7 @@ class _Selection:
         def step(other: Expr) -> Stmt:
             passed = put(self.against, get(self.against) + ONE)
             stopped = put(self.against, get(self.taken) + ONE)
-            return If(self.overlaps(image, other, box), stopped, passed)
+            return If(self.displaces(image, other, box), stopped, passed)
 
         row = get(self.count) - get(self.taken) + get(self.against)
         turn = let("other", Load(self.rows, (row, index(2))), step)
@@ -123,6 +129,12 @@ class _Selection:
             return seq(*row, put(self.count, at + ONE), put(self.taken, get(self.taken) + ONE))
 
         return let("at", get(self.count), written)
+
+    def displaces(self, image: Var, a: Expr, b: Expr) -> Expr:
+        """Returns the condition that box *a* displaces *b*: they overlap, and are of one kind."""
+        if self.kinds is None:
+            return self.overlaps(image, a, b)
+        return eq(Load(self.kinds, (image, a)), Load(self.kinds, (image, b))) & self.overlaps(image, a, b)
 
     def overlaps(self, image: Var, a: Expr, b: Expr) -> Expr:
         """Returns the condition that two boxes overlap by more than they may."""

@@ -2,6 +2,9 @@
 
 They are the same for all channels of an image. So they are tensors of their own, computed once (`corners`), and a sample is a sum
 of products (`sampled`), of which each element is gathered by one number, or is zero where that is negative.
+
+Outside of the images there are zeros (`zeros`), or the elements at the border (`border`), or their reflections (`reflection`);
+or samples outside are zero, and those inside go on from the border up to it (`inside`).
 """
 
 from __future__ import annotations
@@ -47,7 +50,8 @@ def corners(
             return [_taps(at, mode)[k] for at, k in zip(near, choice, strict=True)]
 
         def number(*i: Expr) -> Expr:
-            return _number([place for place, _ in taps(i)], sizes, padding, align_corners=align_corners)
+            at = _number([place for place, _ in taps(i)], sizes, padding, align_corners=align_corners)
+            return select(_inside(places(i), sizes), at, const(-1, INDEX)) if padding == "inside" else at
 
         def weight(*i: Expr) -> Expr:
             return reduce(lambda a, b: a * b, [w for _, w in taps(i)])
@@ -66,9 +70,15 @@ def sampled(
     def term(c: Corner) -> Expr:
         at = c.at[tuple(i)]
         value = x[(*lead, *unflatten_index(maximum(at, ZERO), x.shape[len(lead) :]))]
-        return (select(at >= ZERO, value, const(0, x.dtype)) if padding == "zeros" else value) * c.weight[tuple(i)]
+        kept = select(at >= ZERO, value, const(0, x.dtype)) if padding in ("zeros", "inside") else value
+        return kept * c.weight[tuple(i)]
 
     return reduce(lambda a, b: a + b, map(term, made_of))
+
+
+def _inside(places: Sequence[Expr], sizes: Sequence[Expr]) -> Expr:
+    """Returns the condition that a place is in an image, up to its last element and less than one behind it."""
+    return all_of([e for at, s in zip(places, sizes, strict=True) for e in (at >= 0, at < cast(s, at.dtype))])
 
 
 def _number(places: Sequence[Expr], sizes: Sequence[Expr], padding: str, *, align_corners: bool) -> Expr:
@@ -89,7 +99,7 @@ def _number(places: Sequence[Expr], sizes: Sequence[Expr], padding: str, *, alig
 
 def _padded(at: Expr, size: Expr, padding: str, *, align_corners: bool) -> Expr:
     """Moves a place outside to the border or to its reflection; zeros leave it near, so that it fits an index."""
-    if padding == "border":
+    if padding in ("border", "inside"):
         return minimum(maximum(at, 0), size - 1)
     if padding == "reflection":
         return _reflected(at, size, align_corners=align_corners)

@@ -24,12 +24,13 @@ def deform_columns(
     pads: Sequence[int],
     dilations: Sequence[int],
     groups: int = 1,
+    padding: str = "zeros",
 ) -> Tensor:
     """The windows [N, C * kernel, *O] of images x [N, C, *S] (im2col), their elements moved by offsets between elements.
 
     *offset* is [N, groups * kernel * n, *O] for n dimensions *S*, *mask*, which scales the elements, [N, groups * kernel, *O];
-    each group of channels has its own. There are zeros outside of the images. See Dai et al., "Deformable convolutional
-    networks", 2017, and Zhu et al., "Deformable ConvNets v2", 2019, for the mask.
+    each group of channels has its own. Outside of the images are zeros, or what *padding* says (`corners`). See Dai et al.,
+    "Deformable convolutional networks", 2017, and Zhu et al., "Deformable ConvNets v2", 2019, for the mask.
     """
     n, area = len(kernel), math.prod(kernel)
     if (
@@ -56,13 +57,13 @@ def deform_columns(
             for d in range(n)
         ]
 
-    made_of = corners(x, (x.shape[0], *sized(groups * area), *outs), places)
+    made_of = corners(x, (x.shape[0], *sized(groups * area), *outs), places, padding=padding)
 
     def moved(*i: Expr) -> Expr:
         (batch, row), at = i[:2], i[2:]
         channel, element = row // area, row % area
         number = flatten_index((channel // per_group, element), sized(groups, area))
-        value = sampled(x, (batch, channel), made_of, (batch, number, *at))
+        value = sampled(x, (batch, channel), made_of, (batch, number, *at), padding)
         return value if mask is None else value * cast(mask[(batch, number, *at)], x.dtype)
 
     return compute((x.shape[0], x.shape[1] * area, *outs), moved, "deform_columns", dtype=x.dtype)

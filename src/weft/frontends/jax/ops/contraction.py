@@ -29,6 +29,19 @@ def dot_general(c: Call) -> Operand:
     return einsum(c, [c.cast(x, dtype), c.cast(y, dtype)], equation)
 
 
+@translates("dot")
+def dot(c: Call) -> Operand:
+    """The sums of products of matrices or vectors: over the last dimension, and the first."""
+    x, y, dtype = c.operand(0), c.operand(1), c.result_dtype()
+    if not 1 <= x.rank <= 2 or not 1 <= y.rank <= 2:
+        c.fail(f"it multiplies {x!r} and {y!r}", AGAIN)
+    return (
+        c.add("matmul", c.cast(x, dtype), c.cast(y, dtype))
+        if x.rank + y.rank > 2
+        else einsum(c, [c.cast(x, dtype), c.cast(y, dtype)], "a,a->")
+    )
+
+
 def _dimensions(c: Call) -> tuple[list[list[int]], list[list[int]]]:
     """Returns the batch dimensions and the contracted ones of both operands, in the own form or the generic one."""
     numbers = c.value("dot_dimension_numbers")

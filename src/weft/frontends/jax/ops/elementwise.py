@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from functools import reduce
 from typing import Final
 
-from weft.frontends.jax.call import Call
+from weft.frontends.jax.call import AGAIN, Call
 from weft.frontends.jax.registry import Translation, translates
-from weft.graph.builder import CompileTimeConstant, Operand
-from weft.graph.composites.numerics import special_functions
+from weft.graph.builder import Builder, CompileTimeConstant, Operand
+from weft.graph.composites.numerics import gamma_derivatives, special_functions
+from weft.graph.composites.sequences import element, stack
 from weft.support.dtypes import SCALARS, DType, bool_, u8
 
 DIRECTIONS: Final = ("EQ", "NE", "GE", "GT", "LE", "LT")
@@ -48,6 +51,8 @@ for _name, _op in {
 }.items():
     translates(_name)(_unary(_op))
 
+translates("digamma")(lambda c: gamma_derivatives.digamma(c, c.operand(0)))
+translates("zeta")(lambda c: gamma_derivatives.zeta(c, c.operand(0), c.operand(1)))
 translates("cbrt")(lambda c: special_functions.cbrt(c, c.operand(0)))
 translates("erf_inv")(lambda c: special_functions.erfinv(c, c.operand(0)))
 translates("erfc")(lambda c: special_functions.erfc(c, c.operand(0)))
@@ -81,11 +86,25 @@ def convert(c: Call) -> Operand:
 
 @translates("bitcast_convert")
 def bitcast_convert(c: Call) -> Operand:
-    """The bits of elements as another type, of the same width."""
+    """The bits of elements as another type; elements of several of its width are a last dimension, the lowest bits first."""
     x, dtype = c.operand(0), c.result_dtype()
-    if x.dtype.bits != dtype.bits:
-        c.fail(f"the bits of {x.dtype} as {dtype}, of another width, are not supported", "keep the width")
-    return c.add("bit_cast", x, dtype=dtype)
+    widths = {x.dtype.bits, dtype.bits}
+    if len(widths) == 1:
+        return c.add("bit_cast", x, dtype=dtype)
+    if bool_ in (x.dtype, dtype) or not widths <= {8, 16, 32, 64}:
+        c.fail(f"the bits of {x.dtype} as {dtype} are not supported", "keep the width")
+    wide, narrow = (SCALARS[f"u{bits}"] for bits in (max(widths), min(widths)))
+    count = wide.bits // narrow.bits
+    if dtype.bits < x.dtype.bits:
+        words = c.add("bit_cast", x, dtype=wide)
+        steps = [c.add("shift_right", words, c.scalar(k * narrow.bits, wide)) for k in range(count)]
+        parts = [c.cast(c.add("bit_and", s, c.scalar((1 << narrow.bits) - 1, wide)), narrow) for s in steps]
+        return c.add("bit_cast", stack(c, parts, x.rank), dtype=dtype)
+    if not x.rank or c.static(x)[-1] != count:
+        c.fail(f"the bits of {x!r} are no {dtype}", AGAIN)
+    pieces = [c.cast(element(c, c.add("bit_cast", x, dtype=narrow), x.rank - 1, k), wide) for k in range(count)]
+    moved = [c.add("shift_left", p, c.scalar(k * narrow.bits, wide)) for k, p in enumerate(pieces)]
+    return c.add("bit_cast", reduce(lambda a, b: c.add("bit_or", a, b), moved), dtype=dtype)
 
 
 @translates("reduce_precision")
@@ -110,6 +129,25 @@ def round_away(c: Call) -> Operand:
     is_up = c.add("less_equal", c.scalar(0.5, x.dtype), c.add("sub", size, down))
     rounded = c.add("where", is_up, c.add("add", down, c.scalar(1, x.dtype)), down)
     return c.add("mul", rounded, c.add("sign", x))
+
+
+@translates("is_pos_inf", "is_neg_inf")
+def is_infinite_of_sign(c: Call) -> Operand:
+    """Tells where elements are infinite, and above zero, or below it."""
+    x = c.operand(0)
+    return c.add("equal", x, c.scalar(math.inf if c.operation.name.endswith("is_pos_inf") else -math.inf, x.dtype))
+
+
+@translates("polygamma")
+def polygamma(c: Call) -> Operand:
+    """The derivatives of the digamma function, of orders that are data."""
+    n, x = c.operand(0), c.operand(1)
+    one, two = (c.scalar(v, x.dtype) for v in (1, 2))
+    after = c.add("add", n, one)
+    odd = c.add("equal", c.add("floor_mod", n, two), one)
+    size = c.add("mul", c.add("exp", special_functions.lgamma(c, after)), gamma_derivatives.zeta(c, after, x))
+    made = c.add("where", odd, size, c.add("neg", size))
+    return c.add("where", c.add("equal", n, c.scalar(0, x.dtype)), gamma_derivatives.digamma(c, x), made)
 
 
 @translates("is_finite")
@@ -246,3 +284,42 @@ def clamp(c: Call) -> Operand:
 def map_(c: Call) -> tuple[Operand, ...]:
     """A region for each element, computed for all of them at once."""
     return tuple(c.region(0, c.operands))
+
+
+@translates("popcnt")
+def popcnt(c: Call) -> Operand:
+    """How many bits of each element are set."""
+    x = c.operand(0)
+    return c.add("bit_cast", _count(c, _unsigned(c, x)), dtype=x.dtype)
+
+
+@translates("count_leading_zeros")
+def count_leading_zeros(c: Call) -> Operand:
+    """How many bits of each element are not set before the first that is."""
+    x = c.operand(0)
+    filled = _unsigned(c, x)
+    for k in _powers(x.dtype.bits):
+        filled = c.add("bit_or", filled, c.add("shift_right", filled, c.scalar(k, filled.dtype)))
+    zeros = c.add("sub", c.scalar(x.dtype.bits, filled.dtype), _count(c, filled))
+    return c.add("bit_cast", zeros, dtype=x.dtype)
+
+
+def _unsigned(c: Call, x: Operand) -> Operand:
+    if not x.dtype.is_int or x.dtype.bits not in (8, 16, 32, 64):
+        c.fail(f"it counts bits of {x!r}", AGAIN)
+    return c.add("bit_cast", x, dtype=SCALARS[f"u{x.dtype.bits}"])
+
+
+def _count(b: Builder, x: Operand) -> Operand:
+    """Returns how many bits are set: sums of pairs, then of pairs of these (Warren, "Hacker's Delight", section 5-1)."""
+    bits = x.dtype.bits
+    for k in _powers(bits):
+        mask = b.scalar(sum(((1 << k) - 1) << s for s in range(0, bits, 2 * k)), x.dtype)
+        upper = b.add("bit_and", b.add("shift_right", x, b.scalar(k, x.dtype)), mask)
+        x = b.add("add", b.add("bit_and", x, mask), upper)
+    return x
+
+
+def _powers(bits: int) -> list[int]:
+    """Returns 1, 2, 4, ... below a word's *bits*."""
+    return [1 << k for k in range(bits.bit_length() - 1)]

@@ -8,6 +8,7 @@ from weft.frontends.jax.call import AGAIN, Call
 from weft.frontends.jax.registry import translates
 from weft.graph.builder import Builder, CompileTimeConstant, Operand
 from weft.graph.composites.sequences import concat
+from weft.graph.composites.slicing import slice_axes
 from weft.ir import ExprLike
 from weft.support.dtypes import DType
 
@@ -105,6 +106,19 @@ def slice_(c: Call) -> Operand:
     return c.add("slice", x, starts=tuple(starts), ends=tuple(ends), axes=tuple(range(x.rank)), steps=tuple(steps))
 
 
+@translates("real_dynamic_slice")
+def real_dynamic_slice(c: Call) -> Operand:
+    """Every so many elements between two places, which are operands."""
+    x = c.operand(0)
+    starts, ends, steps = (c.late_sizes(c.operand(k), n, "the bounds of a slice") for k, n in _BOUNDS)
+    if not len(starts) == len(ends) == len(steps) == x.rank or not all(isinstance(s, int) and s > 0 for s in steps):
+        c.fail(f"its bounds {starts}, {ends}, {steps} are not those of {x!r}", AGAIN)
+    return slice_axes(c, x, range(x.rank), starts, ends, [int(str(s)) for s in steps])
+
+
+_BOUNDS = ((1, "start"), (2, "limit"), (3, "stride"))
+
+
 @translates("concatenate")
 def concatenate(c: Call) -> Operand:
     """Tensors one after another."""
@@ -174,9 +188,3 @@ def _dilated(c: Builder, x: Operand, value: Operand, d: int, inner: int) -> Oper
     wide = concat(c, [apart, between], d + 1)
     whole = c.reshape(wide, [*x.shape[:d], x.shape[d] * (inner + 1), *x.shape[d + 1 :]])
     return _cut(c, whole, d, 0, inner)
-
-
-@translates("tuple")
-def tuple_(c: Call) -> Operand:
-    """Refuses tuples, which functions that JAX lowers do not have."""
-    c.fail("tuples are not supported", "lower the function with JAX 0.4 or newer")

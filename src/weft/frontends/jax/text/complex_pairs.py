@@ -27,7 +27,7 @@ JOINED: Final = "stablehlo.complex joined"
 _RETURNING: Final = "stablehlo.optimization_barrier"
 """An operation that returns its operands."""
 
-_CARRYING: Final = frozenset(("call", "composite", "while", "if", "case", "return", "optimization_barrier", "tuple"))
+_CARRYING: Final = frozenset(("call", "composite", "while", "if", "case", "return", "optimization_barrier"))
 _PART_BY_PART: Final = frozenset(
     (
         *("add", "subtract", "negate", "slice", "pad", "gather", "select", "constant", "reverse", "concatenate"),

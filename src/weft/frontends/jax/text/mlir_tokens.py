@@ -11,16 +11,19 @@ from weft.support.text import printable_line
 AGAIN: Final = "lower the function again; Weft reads what jax.jit(fn).lower(...).as_text() prints"
 
 _BLANK: Final = re.compile(r"(?:\s+|//[^\n]*)*")
+_NESTED: Final = r"<[^<>\n]*(?:<[^<>\n]*>[^<>\n]*)*>"
+"""Angle brackets, with others inside of them."""
+
 _TOKEN: Final = re.compile(
-    r"""(?P<value>%[\w$.\-]+(?:\#\d+)?)
+    rf"""(?P<value>%[\w$.\-]+(?:\#\d+)?)
     |(?P<string>"[^"\\]*(?:\\.[^"\\]*)*")
-    |(?P<type>(?:tensor|tuple|vector|memref)<[^<>\n]*(?:<[^<>\n]*>[^<>\n]*)*>|![\w.]+(?:<[^<>\n]*>)?)
+    |(?P<type>(?:tensor|vector|memref){_NESTED}|tuple<[^<>\n]*(?:<[^<>\n]*(?:{_NESTED}[^<>\n]*)*>[^<>\n]*)*>|![\w.]+(?:<[^<>\n]*>)?)
     |(?P<number>-?0x[0-9A-Fa-f]+|-?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)
     |(?P<symbol>@(?:[\w$.\-]+|"[^"\\\n]*"))
     |(?P<hash>\#[\w.]+)
     |(?P<word>[A-Za-z_$][\w$.]*)
     |(?P<label>\^\w+)
-    |(?P<mark>->|\{-\#|\#-\}|[(){}\[\]<>,:=*?/+|;-])""",
+    |(?P<mark>->|\{{-\#|\#-\}}|[(){{}}\[\]<>,:=*?/+|;-])""",
     re.VERBOSE,
 )
 _SHOWN: Final = 30

@@ -152,17 +152,20 @@ def roi_align(c: Call) -> Operand:
     """Regions [R, 5] (image, x0, y0, x1, y1) as images of one size, of places between pixels (He et al., 2017)."""
     if c.flag("position_sensitive"):
         c.fail("position_sensitive is not supported", "build the network without it")
+    samples, half_pixel = max(c.integer("sample_ratio", -1), 0), c.flag("aligned")
+    return _of_regions(c, "roi_align", samples=samples, half_pixel=half_pixel)
+
+
+@translates("ROIPooling")
+def roi_pooling(c: Call) -> Operand:
+    """The largest elements of the parts of regions [R, 5] (image, x0, y0, x1, y1) (Girshick, 2015)."""
+    return _of_regions(c, "roi_max_pool")
+
+
+def _of_regions(c: Call, op: str, **attributes: int) -> Operand:
+    """Returns the result of an operator on images, corners of regions, and which image each is of."""
     x, regions = c.input(0, rank=4), c.input(1, rank=2)
     height, width = c.ints("pooled_size")
-    which = c.cast(c.reshape(slice_axes(c, regions, [1], [0], [1], [1]), [regions.shape[0]]), i64)
-    return c.add(
-        "roi_align",
-        x,
-        slice_axes(c, regions, [1], [1], [5], [1]),
-        which,
-        height=height,
-        width=width,
-        samples=max(c.integer("sample_ratio", -1), 0),
-        scale=c.number("spatial_scale"),
-        half_pixel=c.flag("aligned"),
-    )
+    which = c.cast(element(c, regions, 1, 0), i64)
+    corners = slice_axes(c, regions, [1], [1], [5], [1])
+    return c.add(op, x, corners, which, height=height, width=width, scale=c.number("spatial_scale"), **attributes)

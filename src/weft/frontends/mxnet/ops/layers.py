@@ -9,7 +9,7 @@ from weft.frontends.mxnet.registry import translates
 from weft.graph.builder import Operand, static_sizes, total
 from weft.graph.composites.normalization import inverse_deviation, mean_and_variance, per_channel
 from weft.graph.composites.pooling import spatial_axes
-from weft.graph.composites.windows import Window
+from weft.graph.composites.windows import Window, filtered_columns
 from weft.support.dtypes import i32
 
 _MOST_TIMES: Final = 1 << 10
@@ -43,6 +43,25 @@ def convolution(c: Call) -> Operand:
     w = _window(c)
     attributes = {"strides": w.strides, "pads": w.pads, "dilations": w.dilations, "group": c.integer("num_group", 1)}
     return c.add("conv2d", c.input(0), c.input(1), _bias(c), **attributes)
+
+
+@translates("_contrib_DeformableConvolution", "_contrib_ModulatedDeformableConvolution")
+def deformable_convolution(c: Call) -> Operand:
+    """A convolution whose windows' elements are moved by offsets (Dai et al., 2017), and scaled where it is modulated."""
+    _channels_first(c)
+    is_scaled = c.node.op == "_contrib_ModulatedDeformableConvolution"
+    mask, weight = (c.input(2) if is_scaled else None), c.input(2 + is_scaled, rank=4)
+    bias = None if c.flag("no_bias") else c.input(3 + is_scaled)
+    moved, groups, padding = (
+        c.integer("num_deformable_group", 1),
+        c.integer("num_group", 1),
+        "zeros" if is_scaled else "inside",
+    )
+    if moved < 1 or groups < 1:
+        c.fail(f"it has {groups} groups, and {moved} of offsets", "save the network again")
+    x = c.input(0, rank=4)
+    columns = c.add("deform_columns", x, c.input(1), mask, groups=moved, padding=padding, **_window(c).attributes)
+    return filtered_columns(c, columns, weight, bias, groups)
 
 
 @translates("Deconvolution")

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
-from weft.graph.builder import static_sizes, total
+from weft.graph.builder import static_sizes
 from weft.graph.composites import pixel_shuffle, pooling
-from weft.graph.composites.windows import Window, same_pads, transposed_pads
+from weft.graph.composites.windows import Window, filtered_columns, same_pads, transposed_pads
 from weft.ir import Expr
 
 
@@ -196,12 +196,7 @@ def deform_conv(c: Call) -> Results:
     w = window_of(c, kernel, x.shape[2:])
     groups, moved = c.integer("group", 1), c.integer("offset_group", 1)
     columns = c.add("deform_columns", x, c.input(2), c.optional(4), groups=moved, **w.attributes)
-    sizes, places = columns.shape[2:], total(columns.shape[2:])
-    terms, filters = columns.shape[1] // groups, weight.shape[0] // groups
-    by_group = c.reshape(columns, (x.shape[0], groups, terms, places))
-    y = c.add("matmul", c.reshape(weight, (groups, filters, terms)), by_group)
-    y = c.reshape(y, (x.shape[0], weight.shape[0], *sizes))
-    return y if bias is None else c.add("add", y, c.reshape(bias, (weight.shape[0], *[1] * len(kernel))))
+    return filtered_columns(c, columns, weight, bias, groups)
 
 
 @translates("Col2Im")

@@ -8,6 +8,7 @@ from weft.frontends.onnx.call import Call, Results
 from weft.frontends.onnx.registry import translates
 from weft.graph.builder import CompileTimeConstant
 from weft.graph.composites import selection
+from weft.graph.composites.detection.suppression import non_max_suppression as boxes_by_scores
 from weft.support.dtypes import i64
 
 
@@ -90,7 +91,7 @@ def non_max_suppression(c: Call) -> Results:
     """The boxes of each class that are left when those go that overlap one of a higher score."""
     limits = [c.optional(i) for i in (2, 3, 4)]
     centered = c.flag("center_point_box", False)
-    return selection.non_max_suppression(c, c.input(0), c.input(1), limits, centered=centered)
+    return boxes_by_scores(c, c.input(0), c.input(1), limits, centered=centered)
 
 
 @translates("ReverseSequence")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import Operand, static_sizes
-from weft.graph.composites.selection import best_boxes
+from weft.graph.composites.detection.suppression import best_boxes
 from weft.support.dtypes import f32, i32, i64
 
 

@@ -6,6 +6,7 @@ from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import Operand
 from weft.graph.composites import selection
+from weft.graph.composites.detection.suppression import non_max_suppression as boxes_by_scores
 from weft.graph.composites.sequences import element
 from weft.ir import simplify
 from weft.support.dtypes import f32, i32, i64
@@ -104,7 +105,7 @@ def _selected(c: Call) -> Operand:
     least = c.tensor(4) if c.has(4) else None
     batch = [c.reshape(boxes, [1, *boxes.shape]), c.reshape(scores, [1, 1, *scores.shape])]
     limits = [c.cast(c.reshape(c.tensor(2), [1]), i64), c.reshape(overlap, [1])]
-    found = selection.non_max_suppression(
+    found = boxes_by_scores(
         c, batch[0], batch[1], [*limits, None if least is None else c.reshape(least, [1])], centered=False
     )
     return c.cast(element(c, found, 1, 2), i32)

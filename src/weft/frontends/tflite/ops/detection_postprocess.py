@@ -10,9 +10,10 @@ import numpy as np
 from weft.frontends.tflite.call import LiteCall
 from weft.frontends.tflite.registry import translates
 from weft.graph.builder import Operand, static_sizes
+from weft.graph.composites.detection.coding import Side, boxes_of_sides, decoded
+from weft.graph.composites.detection.suppression import best_boxes
 from weft.graph.composites.ordering import top_k
-from weft.graph.composites.selection import best_boxes
-from weft.graph.composites.sequences import concat, element
+from weft.graph.composites.sequences import element
 from weft.graph.composites.slicing import slice_axes
 from weft.support.dtypes import f32, i64
 
@@ -46,13 +47,7 @@ def _decoded(c: LiteCall, encoded: Operand, anchors: Operand) -> Operand:
     """Returns boxes [1, n, 4] by two corners; centers are moved, and sides scaled, by those of the anchors."""
     y, x, h, w = (c.add("mul", element(c, encoded, 2, k), _inverse(c, f"{n}_scale")) for k, n in enumerate("yxhw"))
     ay, ax, ah, aw = (c.reshape(element(c, anchors, 1, k), y.shape) for k in range(4))
-    corners: list[list[Operand]] = []
-    for moved, side, at, size in ((y, h, ay, ah), (x, w, ax, aw)):
-        middle = c.add("add", c.add("mul", moved, size), at)
-        half = c.add("mul", c.add("mul", c.add("exp", side), size), c.scalar(0.5, f32))
-        corners.append([c.add("sub", middle, half), c.add("add", middle, half)])
-    made = [corners[d][k] for k in range(2) for d in range(2)]
-    return concat(c, [c.reshape(v, [*v.shape, 1]) for v in made], 2)
+    return boxes_of_sides(c, [decoded(c, Side(ay, ah), y, h), decoded(c, Side(ax, aw), x, w)])
 
 
 def _inverse(c: LiteCall, name: str) -> Operand:

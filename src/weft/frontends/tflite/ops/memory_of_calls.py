@@ -35,6 +35,19 @@ def assign_variable(c: LiteCall) -> Results:
     return ()
 
 
+@translates("RNN")
+def rnn(c: LiteCall) -> Operand:
+    """A step of a recurrent layer with one function, whose result is its state."""
+    if any(t is not None and t.encoding is not None for t in c.given):
+        c.fail("quantised layers are not supported", "convert the model with weights of float32")
+    variable = _variable(c, 4)
+    was = c.variables.read(c, variable, c.given[4])
+    sums = c.add("add", c.add("matmul", c.tensor(0, 2), c.weight(1, [1, 0])), c.tensor(3, 1))
+    made = c.activated(c.add("add", sums, c.add("matmul", was, c.weight(2, [1, 0]))), option="function")
+    c.variables.write(c, variable, made)
+    return made
+
+
 @translates("SVDF")
 def svdf(c: LiteCall) -> Operand:
     """A layer of filters of one feature of the input and its last so many steps each (Nakkiran et al., 2015).

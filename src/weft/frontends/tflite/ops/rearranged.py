@@ -16,6 +16,12 @@ def converted(c: LiteCall) -> Operand:
     return c.as_float(c.tensor())
 
 
+@translates("DENSIFY")
+def densify(c: LiteCall) -> Results:
+    """A weight, of which the file has what is not zero: it is dense since it was read."""
+    return c.inputs[0] if c.inputs and c.inputs[0] is not None else c.tensor()
+
+
 @translates("RESHAPE")
 def reshape(c: LiteCall) -> Results:
     """Another shape, of an input or an option."""

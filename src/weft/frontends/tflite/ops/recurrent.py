@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from weft.frontends.tensorflow_operators.call import Results
 from weft.frontends.tflite.call import LiteCall
 from weft.frontends.tflite.registry import translates
 from weft.graph import Value
-from weft.graph.builder import CompileTimeConstant, Operand
-from weft.graph.composites.recurrent import Direction, elman_cell, lstm_cell, recurrent_layer
+from weft.graph.builder import Builder, CompileTimeConstant, Operand
+from weft.graph.composites.recurrent import Direction, Function, elman_cell, lstm_cell, recurrent_layer
 from weft.graph.composites.sequences import concat, element
 from weft.support.dtypes import f32
 
@@ -49,10 +47,19 @@ def _lstm(c: LiteCall, x: Operand, first: int, state: int, forward: bool) -> Dir
     inputs, recurrence = (_joined(c, first + begin) for begin in (1, 5))
     bias = concat(c, [c.tensor(first + 12 + k, 1) for k in _GATES], 0)
     peepholes = [c.tensor(first + 9 + k) for k in (0, 2, 1)] if c.has(first + 9) else []
-    gate, function = partial(c.add, "sigmoid"), partial(c.activated, option="function")
+    function = _function(c)
     hidden = recurrence.shape[0]
     initial = tuple([_state(c, x, i, hidden) for i in (state, state + 1)])
-    return Direction(forward, inputs, recurrence, [gate, function, function], initial, bias, None, peepholes)
+    return Direction(forward, inputs, recurrence, [_gate, function, function], initial, bias, None, peepholes)
+
+
+def _gate(b: Builder, x: Operand) -> Operand:
+    return b.add("sigmoid", x)
+
+
+def _function(c: LiteCall) -> Function:
+    """Returns the function that an option names, for the builder of a step."""
+    return lambda b, x: c.activated(x, "function", b)
 
 
 def _joined(c: LiteCall, begin: int) -> Operand:
@@ -76,10 +83,21 @@ def sequence_rnn(c: LiteCall) -> Results:
     return _batch_first(c, element(c, y, 1, 0), c.flag("time_major"))
 
 
-def _elman(c: LiteCall, x: Operand) -> Direction:
-    inputs, recurrence = c.weight(1, [1, 0]), c.weight(2, [1, 0])
-    initial = (_state(c, x, 4, recurrence.shape[0]),)
-    return Direction(True, inputs, recurrence, [partial(c.activated, option="function")], initial, c.tensor(3, 1))
+@translates("BIDIRECTIONAL_SEQUENCE_RNN")
+def bidirectional_rnn(c: LiteCall) -> Results:
+    """A recurrent layer with one function over a sequence, forwards and backwards."""
+    x = _steps_first(c, c.flag("time_major"))
+    if any(c.has(i) for i in range(9, 12)):
+        c.fail("auxiliary inputs are not supported", "convert the model without them")
+    y, _ = recurrent_layer(c, x, [_elman(c, x), _elman(c, x, 5, forward=False)], elman_cell)
+    both = [_batch_first(c, element(c, y, 1, k), c.flag("time_major")) for k in range(2)]
+    return concat(c, both, 2) if c.flag("merge_outputs") else tuple(both)
+
+
+def _elman(c: LiteCall, x: Operand, first: int = 1, *, forward: bool = True) -> Direction:
+    inputs, recurrence = c.weight(first, [1, 0]), c.weight(first + 1, [1, 0])
+    initial = (_state(c, x, first + 3, recurrence.shape[0]),)
+    return Direction(forward, inputs, recurrence, [_function(c)], initial, c.tensor(first + 2, 1))
 
 
 def _steps_first(c: LiteCall, time_major: bool) -> Operand:

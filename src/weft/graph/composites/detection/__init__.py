@@ -1,0 +1,1 @@
+"""Boxes that detectors find: decoded from anchors, and chosen by scores."""
