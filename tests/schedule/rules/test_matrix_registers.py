@@ -15,6 +15,8 @@ from tests.support.machines import AMX
 
 from weft.codegen.llvm.backend import BACKEND
 from weft.cost import Candidate, Choosing, MatrixTile, MatrixTileProblem, matrix_tile_plans
+from weft.driver.function import NativeFunction
+from weft.ir import Var
 from weft.loop import Program, parse_program
 from weft.lower import lower
 from weft.ops import OPERATORS
@@ -220,6 +222,22 @@ def test_rows_that_no_tile_divides_are_filled_up() -> None:
     assert best.rows == 16
     lines = replace(problem, left_stride=0)  # places of a window overlap: there are no rows to fill up
     assert [c.decision.rows for c in matrix_tile_plans(lines, AMX)] == [0]
+
+
+@has_tiles
+def test_any_number_of_rows() -> None:
+    n, target = Var("n"), cpu("avx512")
+    a, b = placeholder((n, 64), bf16, "a"), placeholder((2, 32, 32, 2), bf16, "b")
+    (y,) = OPERATORS["matmul_grouped"]([a, b], {"columns": 64})
+    program = to_program([a, b], [compute((n, 64), lambda i, j: y[i, j] * 2, "z")], "product")
+    run = NativeFunction(in_tiles(program, target), target)
+    rng = np.random.default_rng(0)
+    right = rng.integers(-8, 9, (2, 32, 32, 2)).astype(bf16.numpy)
+    for rows in (1, 5, 16, 17, 64, 100):
+        left = rng.integers(-8, 9, (rows, 64)).astype(bf16.numpy)
+        found = np.empty((rows, 64), np.float32)
+        run(left, right, found, rows)
+        np.testing.assert_array_equal(found, 2 * wanted(left, right, np.zeros(64, np.float32)))
 
 
 def test_transposed_results_are_stored_from_vectors() -> None:

@@ -81,10 +81,11 @@ class MatrixTile(Decision):
 class MatrixTileProblem:
     """A product of elements of the types *a* and *b*, summed in *sums*.
 
-    It has *rows*, which are known, *columns* panels of *width* sums, and a reduction over *groups* of terms, the innermost axis
+    It has *rows*, *columns* panels of *width* sums, and a reduction over *groups* of terms, the innermost axis
     of which has *inner* of them, and *others* results for each of a row and a column, those of *lines* beside one another of
     the same right factor. Rows of the left factor are *left_stride* bytes apart, 0 where an index computes with the row. So many
-    columns of the right factor lie side by side in a *panel*, all of a width if it is 0.
+    columns of the right factor lie side by side in a *panel*, all of a width if it is 0. With *open_rows* there are about so many
+    rows, whose number a call tells.
     """
 
     a: DType
@@ -99,6 +100,7 @@ class MatrixTileProblem:
     left_stride: int = 0
     lines: int = 1
     panel: int = 0
+    open_rows: bool = False
 
     @property
     def kinds(self) -> tuple[DType, DType, DType]:
@@ -116,11 +118,11 @@ def matrix_tile_plans(p: MatrixTileProblem, target: Target) -> Iterator[Candidat
         return
     known = {i.name for i in intrinsics_of(target)}
     for rows in [r for r in range(2, MOST_ROWS + 1) if TileOperation("multiply", r, p.sums, p.a, p.b).name in known]:
-        if p.rows % rows == 0:
+        if p.rows % rows == 0 and not p.open_rows:
             for tile in _arrangements(p, rows):
                 made = replace(tile, row_block=_row_block(p, rows * tile.row_tiles, target))
                 yield Candidate(made, _cycles(p, made, target))
-        elif rows == MOST_ROWS and p.left_stride and p.rows > rows:
+        elif rows == MOST_ROWS and p.left_stride and (p.open_rows or p.rows > rows):
             yield from _filled_up(p, target)
 
 
@@ -130,7 +132,7 @@ def _filled_up(p: MatrixTileProblem, target: Target) -> Iterator[Candidate[Matri
     More rows are left than are held at once: the guard of the last of them is then that of a loop.
     """
     copied = p.rows * p.groups * GROUP_BYTES / ROW_BYTES * COPY_CYCLES
-    for row_tiles in [r for r in range(1, len(SUM_TILES) + 1) if MOST_ROWS * r < p.rows]:
+    for row_tiles in [r for r in range(1, len(SUM_TILES) + 1) if p.open_rows or MOST_ROWS * r < p.rows]:
         height = MOST_ROWS * row_tiles
         whole = replace(p, rows=-(-p.rows // height) * height)
         for tile in [t for t in _arrangements(whole, MOST_ROWS) if t.row_tiles == row_tiles and t.lines == 1]:
@@ -162,7 +164,7 @@ def _row_block(p: MatrixTileProblem, rows: int, target: Target) -> int:
     """Returns the blocks of *rows* of the left factor that stay in the second level of cache; 0 where all do, or it is none."""
     count, each = p.rows // rows, rows * p.groups * GROUP_BYTES
     most = max(int(BLOCK_SHARE * target.caches.l2) // each, FEWEST_BLOCK_ROWS // rows)
-    if not p.left_stride or count <= most:
+    if p.open_rows or not p.left_stride or count <= most:
         return 0
     return max(b for b in range(1, count + 1) if count % b == 0 and (b == 1 or b <= most))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import weft
@@ -128,14 +128,18 @@ def _call(package: Package, name: str) -> str:
         f" * which weft_explain puts into words.{_LATE if late else ''}{_STATE if package.states else ''} */",
         f"static inline int32_t {name}_run(weft_ctx *ctx, {', '.join(params)}) {{",
     ]
-    for s, n in zip(package.called_inputs, ins, strict=True):
-        shape = ", ".join(sizes[d] if isinstance(d, str) else str(d) for d in s.shape)
-        lines.append(f"  int64_t {n}_shape[] = {{{shape or '0'}}};")
+    lines += [_shape(s, n, sizes) for s, n in zip(package.called_inputs, ins, strict=True)]
     lines += [f"  int64_t {n}_shape[{max(1, len(s.shape))}];" for s, n in made if not s.late]
     lines += [_tensors("in", package.called_inputs, ins), _tensors("out", package.called_outputs, outs)]
     lines += ["  int32_t status = weft_plan(ctx, in, out);"]
     lines += _calling(late)
     return "\n".join(lines)
+
+
+def _shape(spec: TensorSpec, name: str, sizes: Mapping[str, str]) -> str:
+    """Returns the line that declares the shape of the input *name*; *sizes* are the names of dynamic dimensions in C."""
+    shape = ", ".join(sizes[d] if isinstance(d, str) else str(d) for d in spec.shape)
+    return f"  int64_t {name}_shape[] = {{{shape or '0'}}};"
 
 
 def _type(spec: TensorSpec) -> str:

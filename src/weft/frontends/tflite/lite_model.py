@@ -169,20 +169,22 @@ def _tensor(table: Table, buffers: Sequence[memoryview]) -> LiteTensor:
     number = table.number(2, "u32")
     if number >= len(buffers):
         raise Damaged
-    sparse = table.table(6)
-    if sparse is not None and type_ not in TYPES:
-        raise ModelError("sparse weights of this type are not supported", where=f"tensor {name}", hint=DOWNLOAD)
-    array = None
-    if sparse is not None:
-        array = sparse_weights.dense(sparse, _elements(type_, buffers[number]), shape)
-    elif len(buffers[number]) and type_ in (*TYPES, INT4):
-        array = _array(name, type_, shape, buffers[number])
+    array = _weights(table.table(6), name, type_, shape, buffers[number])
     sizes = signature if len(signature) == len(shape) else shape
     open_ = tuple([-1 if s == -1 else n for n, s in zip(shape, sizes, strict=True)])
     encoding = _encoding(table.table(4), name, shape)
     return LiteTensor(
         name, tuple(shape) if array is not None else open_, type_, encoding, array, table.number(5, "bool")
     )
+
+
+def _weights(sparse: Table | None, name: str, type_: int, shape: list[int], data: memoryview) -> Array | None:
+    """Returns the elements of a constant, those of *sparse* weights with their zeros; None for a tensor without any."""
+    if sparse is None:
+        return _array(name, type_, shape, data) if len(data) and type_ in (*TYPES, INT4) else None
+    if type_ not in TYPES:
+        raise ModelError("sparse weights of this type are not supported", where=f"tensor {name}", hint=DOWNLOAD)
+    return sparse_weights.dense(sparse, _elements(type_, data), shape)
 
 
 def _array(name: str, type_: int, shape: list[int], data: memoryview) -> Array:

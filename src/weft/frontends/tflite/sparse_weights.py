@@ -26,34 +26,36 @@ _MOST_ZEROS: Final = 1 << 12
 def dense(table: Table, values: Array, shape: Sequence[int]) -> Array:
     """Returns all elements of a tensor of *shape*, of which the file has *values*; raises `Damaged` where they do not fit."""
     order, blocked = ([int(v) for v in table.numbers(k, "i32")] for k in range(2))
-    levels = list(table.tables(2))
-    n = len(shape)
-    count = math.prod(shape)
+    levels, count, n = list(table.tables(2)), math.prod(shape), len(shape)
     fits = sorted(order) == list(range(n + len(blocked))) and len(levels) == len(order)
     if not fits or len(set(blocked)) != len(blocked) or not all(0 <= d < n for d in blocked):
         raise Damaged
     if count > _MOST_ZEROS * max(values.size, _MOST_ZEROS):
         raise Damaged
-    places: dict[int, Array] = {}
-    found = np.zeros(
-        1, np.int64
-    )  # for each entry of the levels so far, the entry of the level before that it belongs to
-    for dimension, level in zip(order, levels, strict=True):
-        parent, index = _entries(level, len(found), count)
-        places = {d: p[parent] for d, p in places.items()}
-        places[dimension] = index
-        found = parent
-    if len(found) != values.size:
-        raise Damaged
-    inner = {order[k]: int(level.number(1, "i32")) for k, level in enumerate(levels) if order[k] >= n}
+    places = _places(order, levels, values.size, count)
+    blocks = {d: int(level.number(1, "i32")) for d, level in zip(order, levels, strict=True) if d >= n}
     whole = [places[d] for d in range(n)]
     for k, d in enumerate(blocked):
-        whole[d] = whole[d] * inner[n + k] + places[n + k]
+        whole[d] = whole[d] * blocks[n + k] + places[n + k]
     if any((w < 0).any() or (w >= s).any() for w, s in zip(whole, shape, strict=True)):
         raise Damaged
     made: Array = np.zeros(shape, values.dtype)
     made[tuple(whole)] = values
     return made
+
+
+def _places(order: Sequence[int], levels: Sequence[Table], held: int, most: int) -> dict[int, Array]:
+    """Returns the indices of the elements *held* along each dimension; *most* are those of the tensor with its zeros."""
+    places: dict[int, Array] = {}
+    entries = 1
+    for dimension, level in zip(order, levels, strict=True):
+        parent, index = _entries(level, entries, most)
+        places = {d: p[parent] for d, p in places.items()}
+        places[dimension] = index
+        entries = len(parent)
+    if entries != held:
+        raise Damaged
+    return places
 
 
 def _entries(level: Table, parents: int, most: int) -> tuple[Array, Array]:

@@ -20,13 +20,20 @@ EPS = 2.0**-8
 
 
 def convolution(
-    kernel: int = 3, stride: int = 1, *, channels: int = 64, bias: bool = False, added: tuple[int, ...] = ()
+    kernel: int = 3,
+    stride: int = 1,
+    *,
+    channels: int = 64,
+    bias: bool = False,
+    added: tuple[int, ...] = (),
+    batch: int | str = 1,
 ) -> Graph:
     g, rng = Graph(), np.random.default_rng(0)
     w = g.constant(rng.standard_normal((32, channels, kernel, kernel)).astype(np.float32), "w")
     panels = g.add("pack_conv_weight", [w], in_block=16, out_block=16)
     b = g.constant(rng.standard_normal((2, 16)).astype(np.float32), "b") if bias else None
-    x = g.input("x", (1, channels // 16, 14, 14, 16), f32)
+    n = g.dim(batch) if isinstance(batch, str) else batch
+    x = g.input("x", (n, channels // 16, 14, 14, 16), f32)
     pads = (kernel // 2,) * 4
     y = g.add("conv2d_blocked", [x, panels, b], strides=(stride, stride), pads=pads, group=1)
     g.output(g.add("add", [y, g.input("r", added, f32)]) if added else y, "y")
@@ -47,6 +54,15 @@ def test_results_are_those_of_float32_within_the_rounding_of_factors(kernel: int
     (wanted,), (got,) = run_graph(before, given), run_graph(made, given)
     np.testing.assert_allclose(got, wanted, atol=4 * EPS * np.abs(wanted).max())
     assert np.abs(got - wanted).max() > 0, "factors are rounded"
+
+
+def test_a_batch_of_any_size() -> None:
+    before = convolution(batch="n")
+    made, given = narrowed(before), random_inputs(before, {"n": 2})
+    verify_graph(made)
+    assert "conv2d_grouped" in ops(made)
+    (wanted,), (got,) = run_graph(before, given), run_graph(made, given)
+    np.testing.assert_allclose(got, wanted, atol=4 * EPS * np.abs(wanted).max())
 
 
 def test_float32_stays_where_nothing_is_gained() -> None:

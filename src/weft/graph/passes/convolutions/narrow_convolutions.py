@@ -23,7 +23,7 @@ from weft.graph.core.graph_values import Constant, Deferred, Value
 from weft.graph.passes.convolutions.wide_blocks import WideBlocks
 from weft.graph.passes.quantized.quantized_patterns import operand_of
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
-from weft.ir import ONE
+from weft.ir import ONE, Const
 from weft.support.dtypes import bf16, f32
 from weft.targets.instructions import group_of
 
@@ -75,8 +75,9 @@ class _Narrowing:
         return made if parts == 1 else self.wide.apart(new, made, lanes, node.output.name)
 
     def _is_faster(self, node: Node, x: Value, weight: Constant) -> bool:
-        """Decides on the form of a convolution whose sizes are known and whose channels fill blocks."""
-        if x.static_shape is None or node.output.static_shape is None or weight.extents[1] % NARROW_BLOCK:
+        """Decides on the form of a convolution whose sizes, but for its batch, are known, and whose channels fill blocks."""
+        known = all(isinstance(e, Const) for v in (x, node.output) for e in v.shape[1:])
+        if not known or weight.extents[1] % NARROW_BLOCK:
             return False
         places, window = _sizes(node.output), weight.extents[2:]
         problem = BlockedConvolution(
@@ -117,5 +118,5 @@ def _is_in_bf16(v: Constant) -> bool:
 
 
 def _sizes(v: Value) -> tuple[int, ...]:
-    """Returns the shape of a value whose sizes _is_faster has found to be known."""
-    return v.static_shape or ()
+    """Returns the shape of a value; sizes that are not known count as one."""
+    return tuple([int(e.value) if isinstance(e, Const) else 1 for e in v.shape])

@@ -64,17 +64,16 @@ class WideBlocks:
 
     def _twin(self, new: Graph, node: Node, inputs: Inputs) -> list[Value | None] | None:
         """Returns the operands of the twin of *node*; None where it has none."""
-        x = inputs[0] if inputs else None
         if len(node.outputs) != 1 or node.output.rank != RANK or not any(v in self.twins for v in inputs):
             return None
         if node.op == "depthwise_conv2d_blocked":
             return self._depthwise(new, inputs)
-        if x is not None and x in self.twins and node.operator.per_channel:
-            return [self.twins[x]]
+        if node.operator.per_channel:
+            return [self.twins[v] for v in inputs[:1] if v in self.twins] or None
         if not is_plain_map(node):
             return None
         made = [None if v is None else self._operand(new, v, node.output) for v in inputs]
-        return None if any(m is None and v is not None for m, v in zip(made, inputs, strict=True)) else made
+        return made if [v is None for v in made] == [v is None for v in inputs] else None
 
     def _depthwise(self, new: Graph, inputs: Inputs) -> list[Value | None] | None:
         x, packed, bias = (*inputs, None)[:3]

@@ -81,7 +81,7 @@ def _fill_up(s: Schedule, ref: BlockRef, tile: MatrixTile) -> bool:
     block = block_of(s, ref)
     row = roles_of(block, [Part(a, a.extent) for a in spatial_axes(block)[:-1]]).row
     height, axes = tile.rows * tile.row_tiles, spatial_axes(block)
-    if row is None or size_of(axes[row].extent) % height == 0:
+    if row is None or (isinstance(axes[row].extent, Const) and size_of(axes[row].extent) % height == 0):
         return False
     *_, back = s.pad_einsum(ref, [height if a is axes[row] else 1 for a in block.axes])
     if readers(s.function, block_of(s, back)):
@@ -104,12 +104,16 @@ def _is_copy(s: Schedule, finish: BlockRef, ref: BlockRef, roles: Roles) -> bool
 
 
 def _problem(block: Block) -> MatrixTileProblem | None:
-    """Returns the sizes of a product that tiles may compute; None for any other block, and where rows are not known."""
+    """Returns the sizes of a product that tiles may compute; None for any other block, and where columns are not known."""
     found, parts = contraction_of(block), [Part(a, a.extent) for a in spatial_axes(block)]
     if found is None or found.group is None or any(len(parts_of(a, block)) > 1 for a in spatial_axes(block)):
         return None
     roles, inner = roles_of(block, parts[:-1]), _inner_axis(block)
-    if roles.row is None or inner is None or not all(isinstance(x.extent, Const) for x in parts):
+    if (
+        roles.row is None
+        or inner is None
+        or not all(isinstance(x.extent, Const) for x in parts if x != parts[roles.row])
+    ):
         return None
     columns = 1 if roles.column is None else parts[roles.column].size
     width = parts[-1].size
@@ -119,15 +123,22 @@ def _problem(block: Block) -> MatrixTileProblem | None:
         b=found.right.buffer.dtype,
         sums=block.writes[0].buffer.dtype,
         rows=rows,
-        lines=1 if roles.outer_row is None else parts[roles.outer_row].size,
+        lines=_known_lines(roles, parts),
         columns=columns,
         width=width,
         groups=elements(reduce_axes(block)) // size_of(found.group.extent),
         inner=size_of(inner.extent),
         left_stride=_row_stride(found.left, parts[roles.row].axis.var),
         panel=size_of(found.right.buffer.shape[-2]),
+        open_rows=not isinstance(parts[roles.row].extent, Const),
         others=prod([x.size for x in parts]) // (rows * columns * width),
     )
+
+
+def _known_lines(roles: Roles, parts: Sequence[Part]) -> int:
+    """Returns how many lines share a right factor, if that is known; else each is computed alone."""
+    outer = None if roles.outer_row is None else parts[roles.outer_row]
+    return outer.size if outer is not None and isinstance(outer.extent, Const) else 1
 
 
 @dataclass(frozen=True)
