@@ -13,7 +13,7 @@ from weft.cost.graph.arithmetic import multiply_cycles
 from weft.cost.graph.memory import streaming_cycles
 from weft.cost.graph.packing import MANY_ROWS, VECTOR_TIMES, Panel, panel_plans
 from weft.cost.plans.plan import Candidate, Decision
-from weft.cost.plans.planner import by_cost
+from weft.cost.plans.planner import best_of_each, by_cost
 from weft.cost.rules.fragment_tile import FragmentProduct, fragment_tile_plans
 from weft.cost.rules.matrix_tiles import MatrixTileProblem, matrix_tile_plans
 from weft.cost.rules.shared_tile import GLOBAL_CYCLES, plain_product, shared_tile_plans
@@ -133,7 +133,7 @@ def grouped_plans(
             each = many * wide * time * _vector_time(shape, many, v, target) / (lanes * shape.group)
             form = GroupedOperands(str(shape.a), str(shape.b), shape.group, v * lanes)
             found.append(Candidate(form, each + packing + (0.0 if shape.a.bytes == 1 else many * WIDENED_TIME / lanes)))
-    return list({c.decision: c for c in reversed(by_cost(found))}.values())[::-1]
+    return best_of_each(found)
 
 
 def _vector_time(shape: DotProduct, rows: int, vectors: int, target: Target) -> float:

@@ -10,7 +10,7 @@ from weft.cost.graph.arithmetic import multiply_cycles
 from weft.cost.graph.layout import packing_cycles
 from weft.cost.graph.low_precision import NarrowFactors
 from weft.cost.plans.plan import Candidate, Decision
-from weft.cost.plans.planner import by_cost
+from weft.cost.plans.planner import best_of_each, by_cost
 from weft.cost.rules.matrix_tiles import MatrixTileProblem, matrix_tile_plans
 from weft.support.dtypes import DType, bf16, f32, i8, i32, u8
 from weft.targets import Target
@@ -41,7 +41,7 @@ class BlockedConvolution:
 
 @dataclass(frozen=True)
 class ByteBlock(Decision):
-    """How many *channels* of bytes stand side by side: those of a vector of sums, or of a row of a matrix register."""
+    """The *channels* in a block of bytes: as many as a vector has sums, or a row of a matrix register has bytes."""
 
     question = "the channels of a block of bytes"
     channels: int
@@ -49,7 +49,7 @@ class ByteBlock(Decision):
 
 @dataclass(frozen=True)
 class BytePanel(Decision):
-    """How many *columns* of the weights of a convolution of bytes lie side by side: those of a block, or of a tile of sums."""
+    """The *columns* in a panel of a convolution's weights in bytes: those of an output block, or of a tile of sums."""
 
     question = "the columns of a panel of bytes"
     columns: int
@@ -70,9 +70,9 @@ def narrow_convolution_plans(p: BlockedConvolution, target: Target) -> list[Cand
 
 
 def byte_block_plans(p: BlockedConvolution, target: Target) -> list[Candidate[ByteBlock]]:
-    """Returns the blocks of channels for what a convolution of bytes computes, by the cycles of one that reads as many of them.
+    """Returns the blocks of a convolution's output channels in bytes, by the cycles of a consumer that reads as many channels.
 
-    Blocks of a row of a matrix register are a choice where it has instructions for bytes, and channels fill them.
+    Blocks as long as a row of a matrix register are a choice where the target multiplies bytes in those, and channels fill them.
     """
     lanes, kinds, p = target.lanes(i32.bits), (u8, i8, i32), replace(p, read=p.made)
     in_vectors = matrix_tile_plans(_as_product(p, kinds, lanes, lanes), target)
@@ -80,23 +80,23 @@ def byte_block_plans(p: BlockedConvolution, target: Target) -> list[Candidate[By
     if p.made % ROW_BYTES == 0:
         in_tiles = matrix_tile_plans(_as_product(p, kinds, ROW_BYTES, ROW_BYTES), target)
         found += [Candidate(ByteBlock(ROW_BYTES), c.cycles) for c in in_tiles if c.decision.rows]
-    return list({c.decision: c for c in reversed(by_cost(found))}.values())[::-1]
+    return best_of_each(found)
 
 
 def byte_panel_plans(p: BlockedConvolution, read: int, made: int, target: Target) -> list[Candidate[BytePanel]]:
     """Returns the panels of the weights of a convolution of bytes by cycles, given the blocks of channels *read* and *made*.
 
-    Tiles of a panel of their own are read in order; vectors take all columns of a block at once.
+    Panels of a tile's columns are read in order by tiles; vectors take all columns of a block at once.
     """
     found = [Candidate(BytePanel(made), inf)]
     if made % TILE_LANES == 0:
         plans = matrix_tile_plans(replace(_as_product(p, (u8, i8, i32), read, made), panel=TILE_LANES), target)
         found += [Candidate(BytePanel(TILE_LANES if c.decision.rows else made), c.cycles) for c in plans]
-    return list({c.decision: c for c in reversed(by_cost(found))}.values())[::-1]
+    return best_of_each(found)
 
 
 def _as_product(p: BlockedConvolution, kinds: tuple[DType, DType, DType], read: int, made: int) -> MatrixTileProblem:
-    """Returns a convolution as a product of its places, in blocks of so many channels that are *read* and *made*."""
+    """Returns a convolution as an implicit product, with input channels in blocks of *read* and output channels of *made*."""
     group = group_of(kinds[0])
     return MatrixTileProblem(
         *kinds,

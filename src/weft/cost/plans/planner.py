@@ -55,6 +55,14 @@ def by_cost(candidates: Iterable[Candidate[D]]) -> list[Candidate[D]]:
     return sorted(candidates, key=lambda c: c.cycles)
 
 
+def best_of_each(candidates: Iterable[Candidate[D]]) -> list[Candidate[D]]:
+    """Returns the cheapest candidate of each decision, `by_cost`."""
+    found: dict[D, Candidate[D]] = {}
+    for c in by_cost(candidates):
+        found.setdefault(c.decision, c)
+    return list(found.values())
+
+
 @dataclass(frozen=True)
 class VectorLength(Decision):
     """The bits of the vectors that loops are cut to."""

@@ -9,7 +9,7 @@ from tests.graph.oracle import run_graph
 from tests.support.machines import AMX
 
 from weft.cost import Choosing
-from weft.graph import Graph, Value, verify_graph
+from weft.graph import Graph, Parameter, Value, verify_graph
 from weft.graph.passes.convolutions.narrow_convolutions import narrow_convolutions
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.support.dtypes import bf16, f32
@@ -74,17 +74,19 @@ def test_float32_stays_where_nothing_is_gained() -> None:
         assert "conv2d_grouped" not in ops(narrowed(g, machine, narrow=narrow))
 
 
-@pytest.mark.parametrize("is_rounded", [True, False])
-def test_factors_in_bf16_are_multiplied_as_they_are(is_rounded: bool) -> None:
+@pytest.mark.parametrize(("is_rounded", "is_fixed"), [(True, True), (False, True), (True, False)])
+def test_factors_in_bf16_are_multiplied_as_they_are(is_rounded: bool, is_fixed: bool) -> None:
+    """Parameters, whose elements may change between calls, stay in float32 whatever they are now."""
     g, w = Graph(), np.random.default_rng(0).standard_normal((32, 64, 3, 3)).astype(np.float32)
     if is_rounded:
         w = w.astype(bf16.numpy).astype(np.float32)
-    panels = g.add("pack_conv_weight", [g.constant(w, "w")], in_block=16, out_block=16)
+    weight = g.constant(w, "w") if is_fixed else Parameter("w", w)
+    panels = g.add("pack_conv_weight", [weight], in_block=16, out_block=16)
     x = g.add("cast", [g.input("x", (1, 4, 6, 6, 16), bf16)], dtype=f32)
     g.output(g.add("conv2d_blocked", [x, panels, None], strides=(1, 1), pads=(1,) * 4, group=1), "y")
     made, given = narrowed(g, narrow=False), random_inputs(g)
     verify_graph(made)
-    assert ("conv2d_grouped" in ops(made)) is is_rounded
+    assert ("conv2d_grouped" in ops(made)) is (is_rounded and is_fixed)
     (wanted,), (got,) = run_graph(g, given), run_graph(made, given)
     np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
 

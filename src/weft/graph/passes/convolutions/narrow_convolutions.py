@@ -4,9 +4,9 @@
                                    becomes
     y = conv2d_grouped(cast(x in blocks of 32, bf16), pack_conv_weight_groups(cast(w, bf16))) + b
 
-Factors of models in bf16 are so already, which `widen_halves` has converted: they stay as they are. Others are rounded for
-`precision="bf16"`. The places of a row of the image are the rows of a tile, and 32 channels of a place are 64 bytes of it:
-nothing is copied but in other blocks, while it is rounded (docs/design/0050).
+The factors of a model in bf16 are exact in it, though `widen_halves` has converted them: the conversion is left out. Those of
+other models are rounded for `precision="bf16"`. The places of a row of the image are the rows of a tile, and 32 channels of a
+place are 64 bytes of it: an image is copied at most once, into other blocks, while it is rounded (docs/design/0050).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Deferred, Value
 from weft.graph.passes.convolutions.wide_blocks import WideBlocks
 from weft.graph.passes.quantized.quantized_patterns import operand_of
+from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const
 from weft.support.dtypes import bf16, f32
@@ -113,8 +114,8 @@ def _before_widening(v: Value) -> Value | None:
 
 
 def _is_in_bf16(v: Constant) -> bool:
-    """Tells whether all elements of a constant in float32 are numbers of bf16, whose lower bits are zero."""
-    return not isinstance(v, Deferred) and not (v.array.view(np.uint32) & LOWER_BITS).any()
+    """Tells whether all elements of a constant in float32 are exact in bf16, and stay so: their lower bits are zero."""
+    return is_known(v) and not isinstance(v, Deferred) and not (v.array.view(np.uint32) & LOWER_BITS).any()
 
 
 def _sizes(v: Value) -> tuple[int, ...]:

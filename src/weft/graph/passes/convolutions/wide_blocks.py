@@ -3,7 +3,8 @@
     y = conv2d_grouped(x)                            y, in blocks of 32 = conv2d_grouped(x, panels=2)
     z = conv2d_grouped(in blocks of 32(relu(y)))  -> z = conv2d_grouped(relu(y, in blocks of 32))
 
-Each such value stands beside the one in blocks of a vector, [N, C/b, H, W, b], which others read: nobody else computes it.
+The value in blocks of a vector, [N, C/b, H, W, b], is a copy of its wide twin, for consumers that read such blocks; without one,
+the copy is dead code.
 """
 
 from __future__ import annotations
