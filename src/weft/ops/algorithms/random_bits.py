@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from weft.ir import BitAnd, BitXor, Cast, Expr, ShiftRight, const
 from weft.ops.registry import operator
 from weft.ops.shapes import flatten_index, sized
 from weft.support.dtypes import u32, u64
 from weft.support.errors import TypeMismatch
+from weft.support.philox import WORD, philox
 from weft.te import Tensor, compute
-
-_FACTORS: Final = (0xD2511F53, 0xCD9E8D57)
-_STEPS: Final = (0x9E3779B9, 0xBB67AE85)
-_ROUNDS: Final = 10
 
 
 @operator("random_bits", reads_bits=True)
@@ -31,25 +26,26 @@ def random_bits(seed: Tensor, *, shape: tuple[Expr | int, ...], stream: int = 0,
 
     def element(*i: Expr) -> Expr:
         counter = [*_halves(flatten_index(i, sizes)), const(stream, u32), const(0, u32)]
-        return _philox(counter, _halves(seed[()]))[word]
+        return philox(_Words(), counter, _halves(seed[()]))[word]
 
     return compute(sizes, element, "random_bits", dtype=u32)
 
 
-def _philox(counter: list[Expr], key: tuple[Expr, Expr]) -> list[Expr]:
-    """Returns the four words of a counter."""
-    a, b, c, d = counter
-    for n in range(_ROUNDS):
-        keys = [k + const(n * step & 0xFFFFFFFF, u32) for k, step in zip(key, _STEPS, strict=True)]
-        (low, high), (other_low, other_high) = (
-            _halves(Cast(x, u64) * const(f, u64)) for x, f in zip((a, c), _FACTORS, strict=True)
-        )
-        a, b, c, d = BitXor(BitXor(other_high, b), keys[0]), other_low, BitXor(BitXor(high, d), keys[1]), low
-    return [a, b, c, d]
+class _Words:
+    """The arithmetic of Philox on expressions of u32."""
+
+    def product(self, x: Expr, factor: int) -> tuple[Expr, Expr]:
+        return _halves(Cast(x, u64) * const(factor, u64))
+
+    def xor(self, a: Expr, b: Expr) -> Expr:
+        return BitXor(a, b)
+
+    def plus(self, x: Expr, number: int) -> Expr:
+        return x + const(number, u32)
 
 
 def _halves(x: Expr) -> tuple[Expr, Expr]:
     """Returns the lower and the upper 32 bits of an integer of 64."""
-    low = BitAnd(x, const(0xFFFFFFFF, x.dtype))
+    low = BitAnd(x, const(WORD, x.dtype))
     high = ShiftRight(x, const(32, x.dtype))
-    return Cast(low, u32), Cast(BitAnd(high, const(0xFFFFFFFF, x.dtype)), u32)
+    return Cast(low, u32), Cast(BitAnd(high, const(WORD, x.dtype)), u32)

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from weft.frontends.jax.call import AGAIN, Call
 from weft.frontends.jax.registry import translates
 from weft.graph.builder import Operand
-from weft.graph.composites.numerics.counter_bits import halves, joined, philox, threefry
+from weft.graph.composites.numerics.counter_bits import PhiloxWords, halves, joined, threefry
 from weft.graph.composites.sequences import element, stack
 from weft.graph.composites.slicing import slice_axes
 from weft.support.dtypes import SCALARS, u32, u64
+from weft.support.philox import philox
 
 ALGORITHMS = ("DEFAULT", "PHILOX", "THREE_FRY")
 _MOST = 1 << 40
@@ -61,7 +62,7 @@ def _philox(c: Call, state: Sequence[Operand], shape: Sequence[int], wide: bool)
     high = state[2] if len(state) == 3 else state[0]
     counters, after = _counted(c, state[1], -(-count * (1 + wide) // 4))
     carried, carry = (_carried(c, high, state[1], low) for low in (counters, after))
-    words = philox(c, halves(c, state[0]), [*halves(c, counters), *halves(c, carried)])
+    words = philox(PhiloxWords(c), [*halves(c, counters), *halves(c, carried)], halves(c, state[0]))
     columns = [joined(c, *words[k : k + 2]) for k in (0, 2)] if wide else words
     rows = stack(c, columns, 1)
     flat = c.reshape(rows, [math.prod(c.static(rows))])

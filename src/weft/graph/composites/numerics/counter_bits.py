@@ -8,19 +8,16 @@ from typing import Final
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
 from weft.support.dtypes import u32, u64
+from weft.support.philox import WORD
 
-_WORD: Final = 0xFFFFFFFF
 _PARITY: Final = 0x1BD11BDA
 _ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
-_FACTORS: Final = (0xD2511F53, 0xCD9E8D57)
-_STEPS: Final = (0x9E3779B9, 0xBB67AE85)
-_ROUNDS: Final = 10
 
 
 def halves(b: Builder, x: Operand) -> tuple[Operand, Operand]:
     """Returns the lower and the upper 32 bits of u64."""
     upper = b.add("shift_right", x, b.scalar(32, u64))
-    return b.cast(b.add("bit_and", x, b.scalar(_WORD, u64)), u32), b.cast(upper, u32)
+    return b.cast(b.add("bit_and", x, b.scalar(WORD, u64)), u32), b.cast(upper, u32)
 
 
 def joined(b: Builder, low: Operand, high: Operand) -> Operand:
@@ -45,15 +42,21 @@ def threefry(b: Builder, key: Sequence[Operand], counter: Sequence[Operand]) -> 
     return [left, right]
 
 
-def philox(b: Builder, key: Sequence[Operand], counter: Sequence[Operand]) -> list[Operand]:
-    """Returns the four words of Philox4x32-10 for each *counter* of four words."""
-    words = list(counter)
-    for n in range(_ROUNDS):
-        keys = [b.add("add", k, b.scalar(n * step & _WORD, u32)) for k, step in zip(key, _STEPS, strict=True)]
-        (low, high), (other_low, other_high) = (
-            halves(b, b.add("mul", b.cast(x, u64), b.scalar(f, u64))) for x, f in zip(words[::2], _FACTORS, strict=True)
-        )
-        first = b.add("bit_xor", b.add("bit_xor", other_high, words[1]), keys[0])
-        third = b.add("bit_xor", b.add("bit_xor", high, words[3]), keys[1])
-        words = [first, other_low, third, low]
-    return words
+class PhiloxWords:
+    """The arithmetic of Philox on tensors of u32."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+
+    def product(self, x: Operand, factor: int) -> tuple[Operand, Operand]:
+        """Returns the lower and the upper word of a product of 64 bits."""
+        b = self.builder
+        return halves(b, b.add("mul", b.cast(x, u64), b.scalar(factor, u64)))
+
+    def xor(self, a: Operand, b: Operand) -> Operand:
+        """Returns the bits in which *a* and *b* differ."""
+        return self.builder.add("bit_xor", a, b)
+
+    def plus(self, x: Operand, number: int) -> Operand:
+        """Returns a sum modulo 2^32."""
+        return self.builder.add("add", x, self.builder.scalar(number, u32))
