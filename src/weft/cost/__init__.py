@@ -5,7 +5,7 @@ of one machine.
 """
 
 from weft.cost.rules.attention_tile import (
-    MOST_FETCHES, VECTOR_WORDS, WHOLE_SOFTMAX, AttentionSizes, AttentionTile, JoinAttention, attention_tile_plans,
+    MERGE_THREADS, MOST_FETCHES, VECTOR_WORDS, WHOLE_SOFTMAX, AttentionSizes, AttentionTile, JoinAttention, attention_tile_plans,
     join_attention_plans, row_stride,
 )
 from weft.cost.at_sizes import cycles_at
@@ -114,7 +114,8 @@ __all__ = [
     "ImplicitProduct", "Inline", "InnerOrder", "JoinAttention", "KBlocks", "LARGEST_COMPARED_CONSTANT",
     "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH", "LARGEST_GROUP", "LARGEST_ON_STACK", "LARGEST_POWER",
     "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES", "LEAST_STREAMED", "LONGEST_PRIME", "LONGEST_WINDOW_STRIDE",
-    "LONG_BORDER", "LONG_ENOUGH", "LOOP_CYCLES", "Layer", "Layout", "LoopNest", "MANY_INDICES", "MIXED_GAIN", "MOST_FETCHES",
+    "LONG_BORDER", "LONG_ENOUGH", "LOOP_CYCLES", "Layer", "Layout", "LoopNest", "MANY_INDICES", "MERGE_THREADS", "MIXED_GAIN",
+    "MOST_FETCHES",
     "MOST_LOOP_VECTORS", "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_STREAMS", "MOST_UNROLLED_CHOICES",
     "MOST_UNROLLED_STEPS", "MOST_UNSWITCHED", "MOST_WINDOW_TAPS", "MatrixTile", "MatrixTileProblem", "MergeAxes",
     "NARROW_BLOCK", "NEAR_STEPS", "NO_ROWS", "NO_TILE", "NarrowFactors", "NarrowWeight", "ORDER_BEAMS", "ORDER_STEPS",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from weft.cost.plans.plan import Candidate, Decision
@@ -44,6 +44,15 @@ quarter longer on an H200."""
 PRODUCT_CYCLES = 8.0
 """Cycles of a warp for one fragment product (`mma`), loads of its operands included."""
 
+SPLIT_STEPS = (1, 2, 4, 8, 16)
+"""Steps of a split of the keys, where splits give no more blocks than the device has multiprocessors."""
+
+MERGE_THREADS = 64
+"""Threads of a block that merges the splits, one for each column."""
+
+MERGE_CYCLES = 3000.0
+"""Cycles of the kernel that merges the splits, beside its launch: two loads, one after the other, and arithmetic."""
+
 WORD_BYTES, NARROW_BYTES = 4, 2
 
 VECTOR_WORDS = 4
@@ -83,7 +92,7 @@ class AttentionTile(Decision):
 
     If *warps* is not 0, the block has *warps* of these thread tiles, each a warp that multiplies in fragments
     (`FragmentTile`). If *copies* is not 0, that many tiles of keys and values are in dynamic shared memory, fetched ahead if
-    there are several; warps then multiply as warpgroups.
+    there are several; warps then multiply as warpgroups. The keys are split over *splits* blocks, and merged by a second kernel.
     """
 
     question = "the tile of an attention"
@@ -94,6 +103,7 @@ class AttentionTile(Decision):
     keys: int
     warps: int = 0
     copies: int = 0
+    splits: int = 1
 
     @property
     def threads(self) -> int:
@@ -205,8 +215,16 @@ def _thread_tile(
 ) -> Iterator[Candidate[AttentionTile]]:
     """Yields a tile whose threads multiply for themselves, if a multiprocessor has room for a block of it."""
     work = _work(tile, sizes, exponential, size, grid)
-    if blocks_at_once(work, grid):
-        yield Candidate(tile, grid_cycles(-(-sizes.rows // tile.height) * sizes.batch, work, grid))
+    if not blocks_at_once(work, grid):
+        return
+    blocks = -(-sizes.rows // tile.height) * sizes.batch
+    yield Candidate(tile, grid_cycles(blocks, work, grid))
+    steps = -(-sizes.keys // tile.width)
+    for of_split in [n for n in SPLIT_STEPS if n < steps]:
+        splits, part = -(-steps // of_split), replace(sizes, keys=of_split * tile.width)
+        if splits * blocks <= grid.multiprocessors:
+            cycles = grid_cycles(blocks * splits, _work(tile, part, exponential, size, grid), grid)
+            yield Candidate(replace(tile, splits=splits), cycles + LAUNCH_CYCLES + MERGE_CYCLES)
 
 
 def _fragment_tiles(sizes: AttentionSizes, exponential: float, grid: Grid) -> Iterator[Candidate[AttentionTile]]:
@@ -268,12 +286,12 @@ def _block_work(t: AttentionTile, a: AttentionSizes, own: float, busy: float, si
 def _waits(t: AttentionTile, a: AttentionSizes) -> int:
     """Returns how often a thread waits for loads from global memory per step.
 
-    If keys do not fill the tile, each load is in a branch, and is waited for before the next one is issued.
+    If keys do not fill the tile, each element is loaded in a branch, and is waited for before the next load is issued; vectors
+    are loaded to registers before they are stored.
     """
-    at_once = MOST_FETCHES if a.keys % t.width == 0 else 1
     lanes = [1 if t.warps or length % VECTOR_WORDS else VECTOR_WORDS for length in (a.depth, a.columns)]
-    lengths = zip((a.depth, a.columns), lanes, strict=True)
-    return sum([-(-t.width * length // (t.threads * lane * at_once)) for length, lane in lengths])
+    at_once = [lane * (MOST_FETCHES if lane > 1 or a.keys % t.width == 0 else 1) for lane in lanes]
+    return sum([-(-t.width * n // (t.threads * m)) for n, m in zip((a.depth, a.columns), at_once, strict=True)])
 
 
 def _work(t: AttentionTile, a: AttentionSizes, exponential: float, size: int, grid: Grid) -> BlockWork:

@@ -26,7 +26,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from weft.cost import MOST_FETCHES, VECTOR_WORDS, AttentionTile, row_stride, size_of
+from weft.cost import VECTOR_WORDS, AttentionTile, row_stride, size_of
 from weft.ir import (
     ONE,
     TRUE,
@@ -47,16 +47,8 @@ from weft.ir import (
 )
 from weft.loop import Alloc, Buffer, FetchAhead, For, Load, LoopKind, Note, Stmt, seq, store
 from weft.schedule.legality.attention_form import Attention, scaled_score
-from weft.schedule.rewriting.loops_of_threads import (
-    bound,
-    each,
-    guarded,
-    has_vectors,
-    in_parts,
-    moves_last,
-    value_where,
-    vector_store,
-)
+from weft.schedule.rewriting.fetch_to_shared import Part, fetch_part
+from weft.schedule.rewriting.loops_of_threads import bound, each, guarded, in_parts, moves_last, value_where
 from weft.support.dtypes import DType, f32
 
 THREADS: Final = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
@@ -181,17 +173,20 @@ class AttentionLoops:
         step = seq(*self._step())
         for b in (self.keys, self.values):
             step = Alloc(b, step)
-        count = ceil_div(a.extents[a.key], index(tile.width))
-        steps = For(self.step, ZERO, count, LoopKind.SERIAL, step, self.step_notes())
+        steps = For(self.step, ZERO, self.steps(), LoopKind.SERIAL, step, self.step_notes())
         body: Stmt = seq(self.fetch_query(), self.threads_of(self._start), steps, *self._finish())
         shared = (self.query, self.weights, self.partial)
         for b in (*shared, self.scores, self.largest, self.scale, self.total, self.sums):
             body = Alloc(b, body)
         body = bound(self.block, ceil_div(a.extents[a.row], index(tile.height)), body, "blockIdx.x")
-        return bound(self.batch, self._places[1], body, "blockIdx.y")
+        return bound(self.batch, self.places[1], body, "blockIdx.y")
+
+    def steps(self) -> Expr:
+        """Returns the number of steps of a block along the keys."""
+        return ceil_div(self.found.extents[self.found.key], index(self.tile.width))
 
     @cached_property
-    def _places(self) -> tuple[Mapping[Var, Expr], Expr]:
+    def places(self) -> tuple[Mapping[Var, Expr], Expr]:
         """The indices of the batch, and how many batches there are."""
         places: dict[Var, Expr] = {}
         count: Expr = ONE
@@ -203,35 +198,40 @@ class AttentionLoops:
     def _at(self, e: Expr, **where: Expr) -> Expr:
         """Returns a formula of the attention at indices by the names of its variables."""
         own = {getattr(self.found, name): i for name, i in where.items()}
-        return substitute(e, {**self._places[0], **own})
+        return substitute(e, {**self.places[0], **own})
 
-    def _of_all_rows(self, r: Expr) -> Expr:
+    def of_all_rows(self, r: Expr) -> Expr:
+        """Returns which of all rows is row *r* of a block."""
         return self.block * index(self.tile.height) + r
 
-    def _of_all_keys(self, k: Expr) -> Expr:
-        return self.step * index(self.tile.width) + k
+    def first_key(self) -> Expr:
+        """Returns the first key of a step."""
+        return self.step * index(self.tile.width)
 
-    def _has(self, v: Var, i: Expr, step: int) -> Expr:
+    def _of_all_keys(self, k: Expr) -> Expr:
+        return self.first_key() + k
+
+    def has(self, v: Var, i: Expr, step: int) -> Expr:
         """Returns the condition under which there is an element *i* along *v*, which is cut into tiles of *step*."""
         extent = self.found.extents[v]
         return TRUE if isinstance(extent, Const) and size_of(extent) % step == 0 else i < extent
 
     def query_part(self, r: Expr, d: Expr) -> Expr:
         """Returns an element of a row of a block; zero where there is none."""
-        row = self._of_all_rows(r)
+        row = self.of_all_rows(r)
         return value_where(
-            self._has(self.found.row, row, self.tile.height), self._at(self.found.query, row=row, depth=d)
+            self.has(self.found.row, row, self.tile.height), self._at(self.found.query, row=row, depth=d)
         )
 
     def key_part(self, k: Expr, d: Expr) -> Expr:
         """Returns an element of a key of a step; zero where there is none."""
         key = self._of_all_keys(k)
-        return value_where(self._has(self.found.key, key, self.tile.width), self._at(self.found.keys, key=key, depth=d))
+        return value_where(self.has(self.found.key, key, self.tile.width), self._at(self.found.keys, key=key, depth=d))
 
     def value(self, k: Expr, c: Expr) -> Expr:
         """Returns an element of a value of a step's keys; zero where there is none."""
         a, key = self.found, self._of_all_keys(k)
-        inside = all_of([self._has(a.key, key, self.tile.width), self._has(a.column, c, self.tile.x)])
+        inside = all_of([self.has(a.key, key, self.tile.width), self.has(a.column, c, self.tile.x)])
         return value_where(inside, self._at(a.values, key=key, column=c))
 
     def _start(self, t: Threads) -> Stmt:
@@ -260,9 +260,9 @@ class AttentionLoops:
 
         def score(r: Expr, k: Expr) -> Stmt:
             own = self.register(self.scores, t, r, k)
-            row, key = self._of_all_rows(self.row(t, r)), self._of_all_keys(self.key(t, k))
+            row, key = self.of_all_rows(self.row(t, r)), self._of_all_keys(self.key(t, k))
             made = substitute(self._at(self.score, row=row, key=key), {a.product: Load(self.scores, own)})
-            inside = all_of([self._has(a.row, row, tile.height), self._has(a.key, key, tile.width)])
+            inside = all_of([self.has(a.row, row, tile.height), self.has(a.key, key, tile.width)])
             return store(self.scores, own, made if inside is TRUE else select(inside, made, HIDDEN))
 
         def largest(r: Expr) -> Stmt:
@@ -323,22 +323,31 @@ class AttentionLoops:
 
         def of_row(r: Expr) -> Stmt:
             own, row = (*t, r), self.row(t, r)
-            at = self._of_all_rows(row)
+            at = self.of_all_rows(row)
 
             def add(i: Expr) -> Stmt:
                 return store(self.total, own, Load(self.total, own) + Load(self.partial, (row, i)))
 
             def one(c: Expr) -> Stmt:
-                column, place = self.column(t, c), self.register(self.sums, t, r, c)
-                values: dict[Var, Expr] = {a.weighted: Load(self.sums, place), a.total: Load(self.total, own)}
-                made = substitute(self._at(a.result, row=at, column=column), values)
-                where = [self._at(i, row=at, column=column) for i in a.indices]
-                return guarded(self._has(a.column, column, tile.x), store(a.target, where, made))
+                column, weighted = self.column(t, c), Load(self.sums, self.register(self.sums, t, r, c))
+                made = self.result(at, column, weighted, Load(self.total, own))
+                return guarded(self.has(a.column, column, tile.x), made)
 
-            sums = seq(store(self.total, own, 0.0), in_parts(tile.x, VECTOR_WORDS, add), each(self.own, one))
-            return guarded(self._has(a.row, at, tile.height), sums)
+            summed = seq(store(self.total, own, 0.0), in_parts(tile.x, VECTOR_WORDS, add))
+            sums = seq(summed, each(self.own, one), *self.row_result(t, r))
+            return guarded(self.has(a.row, at, tile.height), sums)
 
         return each(tile.rows, of_row)
+
+    def result(self, row: Expr, column: Expr, weighted: Expr, total: Expr) -> Stmt:
+        """Stores an element of the result, given its sum of *weighted* values and the *total* of its row's weights."""
+        a = self.found
+        made = substitute(self._at(a.result, row=row, column=column), {a.weighted: weighted, a.total: total})
+        return store(a.target, [self._at(i, row=row, column=column) for i in a.indices], made)
+
+    def row_result(self, t: Threads, r: Expr) -> Sequence[Stmt]:
+        """Stores what else is told of a row."""
+        return ()
 
     def number(self, t: Threads) -> Expr:
         """Returns the number of a thread in its block."""
@@ -366,26 +375,6 @@ class AttentionLoops:
         return made
 
     def fetch(self, to: Buffer, value: Callable[[Expr, Expr], Expr], *, along: bool) -> Stmt:
-        """Shares the elements of a part among threads, neighbours to neighbours: those of a row, or of a column where *along*.
-
-        A thread fetches vectors where rows of words are whole ones.
-        """
-        high, wide = map(size_of, to.shape)
-        inner = high if along else wide
-        column = Var("c")
-        is_vector = not along and wide % VECTOR_WORDS == 0 and to.dtype is f32
-        side = VECTOR_WORDS if is_vector and has_vectors(value(Var("r"), column), column) else 1
-        threads, whole = self.tile.threads, high * wide // side
-
-        def body(t: Threads) -> Stmt:
-            def one(n: Expr) -> Stmt:
-                place = n * index(threads) + self.number(t)
-                outer, last = place // index(inner // side), place % index(inner // side)
-                lane = Var("lane")
-                at = (last, outer) if along else (outer, last * index(side) + lane if side > 1 else last)
-                fetched = vector_store(to, at, value(*at), lane, side) if side > 1 else store(to, at, value(*at))
-                return fetched if whole % threads == 0 else guarded(place < index(whole), fetched)
-
-            return in_parts(-(-whole // threads), MOST_FETCHES, one)
-
-        return self.threads_of(body)
+        """Shares the elements of a part among threads, see `fetch_to_shared.fetch_part`."""
+        fetched = Part(to, value, self.tile.threads, along=along)
+        return self.threads_of(lambda t: fetch_part(fetched, self.number(t), self.extents, t))

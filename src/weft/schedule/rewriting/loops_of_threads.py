@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from weft.ir import TRUE, ZERO, Expr, Select, Var, free_vars, index, post_order, select, substitute
-from weft.loop import Buffer, For, If, Load, LoopKind, Stmt, Thread, for_, loads, store
+from weft.ir import TRUE, ZERO, Const, Expr, Select, Var, free_vars, index, post_order, select, substitute
+from weft.loop import Buffer, For, If, Load, LoopKind, Stmt, Thread, for_, loads, seq, store
 from weft.support.dtypes import f32
 
 
@@ -22,6 +22,21 @@ def vector_store(to: Buffer, at: tuple[Expr, ...], e: Expr, lane: Var, lanes: in
         return If(e.cond, vector_store(to, at, e.then, lane, lanes), vector_store(to, at, e.other, lane, lanes))
     own = Var("lane")
     return for_(own, lanes, substitute(store(to, at, e), {lane: own}), LoopKind.VECTORIZED)
+
+
+def vector_load(to: Buffer, at: tuple[Expr, ...], e: Expr, lane: Var, lanes: int) -> Stmt:
+    """Loads a vector of so many lanes to the registers at *at*; where conditions select nothing, zeros."""
+    own = Var("lane")
+    zeros = for_(own, lanes, store(to, (*at, own), 0.0), LoopKind.VECTORIZED)
+    return seq(zeros, _where_selected(to, at, e, lane, lanes))
+
+
+def _where_selected(to: Buffer, at: tuple[Expr, ...], e: Expr, lane: Var, lanes: int) -> Stmt:
+    if not isinstance(e, Select):
+        return vector_store(to, (*at, lane), e, lane, lanes)
+    then = _where_selected(to, at, e.then, lane, lanes)
+    is_zero = isinstance(e.other, Const) and e.other.value == 0
+    return If(e.cond, then, None if is_zero else _where_selected(to, at, e.other, lane, lanes))
 
 
 def bound(v: Var, extent: Expr, body: Stmt, axis: str) -> Stmt:
@@ -52,6 +67,20 @@ def in_parts(count: int, most: int, body: Callable[[Expr], Stmt]) -> Stmt:
     side = max(n for n in range(1, most + 1) if count % n == 0)
     v = Var("k")
     return for_(v, count // side, each(side, lambda i: body(v * index(side) + i)))
+
+
+def in_phases(count: int, most: int, first: Callable[[Expr, Expr], Stmt], then: Callable[[Expr, Expr], Stmt]) -> Stmt:
+    """Returns a loop over *count* numbers, of which as many as divide them, *most* at a time, go through *first*, then *then*.
+
+    Each gets a number, and its place among those at a time, which indexes registers between the two.
+    """
+    side = max(n for n in range(1, most + 1) if count % n == 0)
+    v = Var("k")
+
+    def phase(body: Callable[[Expr, Expr], Stmt]) -> Stmt:
+        return each(side, lambda i: body(v * index(side) + i, i))
+
+    return for_(v, count // side, seq(phase(first), phase(then)))
 
 
 def moves_last(e: Expr, v: Var) -> bool:

@@ -22,11 +22,18 @@ OF_GROUPS = (FRAGMENT.groups, FRAGMENT.quads, FRAGMENT.halves, 16, 4, 2)
 
 
 def streamed(
-    program: Program, y: int = 2, x: int = 4, rows: int = 2, keys: int = 2, warps: int = 0, copies: int = 0
+    program: Program,
+    y: int = 2,
+    x: int = 4,
+    rows: int = 2,
+    keys: int = 2,
+    warps: int = 0,
+    copies: int = 0,
+    splits: int = 1,
 ) -> Program:
     s = Schedule(program)
     inline_all(s)
-    s.stream_attention(s.block("s"), y, x, rows, keys, warps, copies)
+    s.stream_attention(s.block("s"), y, x, rows, keys, warps, copies, splits)
     return s.program
 
 
@@ -82,6 +89,22 @@ def test_memory_that_a_launch_asks_for(copies: int) -> None:
     flat = str(lower(made, cuda("sm_90")))
     assert 'alloc("dynamic"' in flat
     assert ("weft.copy.async" in flat) == (copies > 1)
+
+
+@pytest.mark.parametrize("splits", [2, 4, 16])
+@pytest.mark.parametrize("mask", ["", "bias", "causal"])
+@pytest.mark.parametrize("columns", [8, 70])
+def test_splits_of_keys(splits: int, mask: str, columns: int) -> None:
+    """Each block has a part of the keys; also where a mask hides all of them, or a block has none."""
+    a = Shape(rows=3, keys=37, columns=columns)
+    made = streamed(attention(a, mask=mask), 2, 8, 1, 1, splits=splits)
+    check_attention(a, made, cuda("sm_90"), mask=mask)
+
+
+def test_splits_are_of_a_constant_number() -> None:
+    a = Shape()
+    with pytest.raises(ScheduleError, match="only keys of constant number are split"):
+        streamed(attention(a, keys=Var("n")), splits=2)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def schedule_streamed_attention(s: Schedule, p: Planner) -> bool:
 
 def _stream(s: Schedule, scores: BlockRef, tile: AttentionTile) -> None:
     inline_all(s)
-    s.stream_attention(scores, tile.y, tile.x, tile.rows, tile.keys, tile.warps, tile.copies)
+    s.stream_attention(scores, tile.y, tile.x, tile.rows, tile.keys, tile.warps, tile.copies, tile.splits)
 
 
 def _attention(s: Schedule) -> Attention | None:
