@@ -14,6 +14,7 @@ from weft.graph import Graph, verify_graph
 from weft.graph.passes.pack_matrices import pack_matrices
 from weft.support.dtypes import bf16, f16, f32
 from weft.targets import Target, cpu
+from weft.targets.cuda_machines import cuda
 from weft.targets.scopes import CPU_SCOPES
 
 BF16_EPS = 2.0**-8
@@ -104,3 +105,11 @@ def test_factors_in_bf16_are_multiplied_as_they_are(precision: str) -> None:
     assert made.outputs[0].dtype is bf16
     (wanted,), (got,) = run_graph(g, given), run_graph(made, given)
     np.testing.assert_allclose(got.astype(np.float32), wanted.astype(np.float32), rtol=2 * BF16_EPS)
+
+
+@pytest.mark.parametrize(("rows", "depth"), [(1, 64), (48, 65)], ids=["one row", "terms in no fragments"])
+def test_what_stays_in_float32_on_a_grid_is_not_packed(rows: int, depth: int) -> None:
+    """Panels are for vector registers: threads read matrices as they lie."""
+    for precision in ("bf16", "tf32"):
+        made = pack_matrices(product(depth, rows=rows), Choosing(cuda("sm_90")), precision)
+        assert ops(made) == ["gemm"]

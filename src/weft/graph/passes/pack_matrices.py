@@ -54,9 +54,9 @@ class _Packing:
 
     def __init__(self, graph: Graph, planner: Planner, precision: str) -> None:
         self.planner = planner
-        self.narrow = NarrowedFactors(planner) if precision == "bf16" else None
+        self.narrow = NarrowedFactors(planner) if precision == "bf16" and not planner.is_grid else None
         self.in_bf16 = None if precision == "strict" or planner.is_grid else NarrowedFactors(planner)
-        self.tf32 = Tf32Factors(planner) if precision == "tf32" and planner.is_grid else None
+        self.on_grid = _rounded_on_grid(planner, precision)
         self.panels: dict[tuple[Value, bool], Value] = {}
         self.kept: dict[Node, bool] = {}
         self.packed = {
@@ -67,7 +67,7 @@ class _Packing:
 
     def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         """Returns the product on panels that stands for *node*, or *node* on unpacked ones; None where nothing changes."""
-        if self.tf32 is not None and _has_panels(node) and (made := self._rounded(new, node, inputs, self.tf32)):
+        if self.on_grid is not None and _has_panels(node) and (made := self._rounded(new, node, inputs, self.on_grid)):
             return [made]
         before = _before_transposition(node, inputs)
         form = self._form(node, is_transposed=before is not None)
@@ -84,9 +84,8 @@ class _Packing:
 
     def _is_kept(self, node: Node) -> bool:
         """Tells whether a product on a grid reads its right-hand matrix of floats as it is."""
-        dtype = node.output.dtype
-        if not self.planner.is_grid or not dtype.is_float or (self.narrow is not None and not is_narrow(dtype)):
-            return False  # factors that are to be rounded are laid out anew
+        if not self.planner.is_grid or not node.output.dtype.is_float:
+            return False
         if node not in self.kept:
             subject = subject_of(node.output.name)
             self.kept[node] = not self.planner.decide(subject, GridOperand, lambda _: grid_operand_plans()).panels
@@ -159,6 +158,13 @@ class _Packing:
         trans = self.packed[v]
         columns = _columns(v.shape[-2 if trans else -1])
         return new.add("unpack_matrix", [self._panels(new, v, trans)], columns=columns, trans=trans)
+
+
+def _rounded_on_grid(planner: Planner, precision: str) -> NarrowedFactors | Tf32Factors | None:
+    """Returns what rounds the factors of products on a grid, where *precision* asks for it."""
+    if not planner.is_grid or precision not in ("bf16", "tf32"):
+        return None
+    return NarrowedFactors(planner) if precision == "bf16" else Tf32Factors(planner)
 
 
 def _factors(new: Graph, node: Node, inputs: Inputs) -> tuple[Value, Value]:
