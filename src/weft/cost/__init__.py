@@ -51,7 +51,8 @@ from weft.cost.graph.matrix_convolutions import (
     narrow_convolution_plans,
 )
 from weft.cost.graph.packing import (
-    PANEL_VECTORS, GridOperand, Panel, RightOperand, grid_operand_plans, panel_plans, right_operand_plans,
+    PANEL_VECTORS, GridOperand, Panel, RightOperand, TurnedWeight, grid_operand_plans, panel_plans, right_operand_plans,
+    turned_weight_plans,
 )
 from weft.cost.rules.padding import SkipPadding, padding_plans
 from weft.cost.rules.parallel import MANY_INDICES, Parallel, enough_tasks, parallel_plans
@@ -127,7 +128,8 @@ __all__ = [
     "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHORT_TRANSFORM", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED",
     "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "SharePatches", "SharedTile", "SketchProblem", "SkipPadding",
     "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "Takes", "ThreadBlock", "Tile",
-    "TileProblem", "TiledProduct", "Tiling", "TransposedPhases", "UNROLLED_FETCHES", "UNROLLED_VECTORS", "VECTOR_WORDS",
+    "TileProblem", "TiledProduct", "Tiling", "TransposedPhases", "TurnedWeight", "UNROLLED_FETCHES", "UNROLLED_VECTORS",
+    "VECTOR_WORDS",
     "Versions", "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowTile", "Winograd", "WriteOut",
     "accumulator_plans", "addressed", "attention_tile_plans", "blocked_cycles", "border_plans", "by_cost", "byte_block_plans",
     "byte_panel_plans", "byte_fragment_plans", "bytes_of", "bytes_touched",
@@ -144,6 +146,7 @@ __all__ = [
     "rearrangement_plans", "recomputation_plans", "reduce_order_plans", "reduce_tile_plans", "register_tile_plans",
     "remainder_versions", "right_operand_plans", "rounded_factor_plans", "row_block_plans", "row_stride", "row_thread_plans",
     "rule_plans", "shared_tile_plans", "size_of", "step_along", "subject_of", "table_plans", "taken_apart_plans",
-    "thread_block_plans", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans", "unfused_cycles", "unrolled_steps",
+    "thread_block_plans", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans", "turned_weight_plans",
+    "unfused_cycles", "unrolled_steps",
     "version_plans", "whole_steps", "window_tile_plans", "winograd_cycles", "winograd_panel", "write_out_plans",
 ]

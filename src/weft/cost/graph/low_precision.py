@@ -6,6 +6,7 @@ Costs are in multiply-adds of a vector of floats, unless a function says otherwi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from weft.cost.demand import fma_cycles
@@ -16,6 +17,7 @@ from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import best_of_each, by_cost
 from weft.cost.rules.fragment_tile import FragmentProduct, fragment_tile_plans
 from weft.cost.rules.matrix_tiles import MatrixTileProblem, matrix_tile_plans
+from weft.cost.rules.row_threads import matrix_vector_cycles
 from weft.cost.rules.shared_tile import GLOBAL_CYCLES, plain_product, shared_tile_plans
 from weft.support.dtypes import DType, bf16, f32, i8, i32
 from weft.targets import Target
@@ -169,6 +171,8 @@ def rounded_factor_plans(p: FloatProduct, target: Target, factors: DType = bf16)
 
     Factors are rounded to bf16, or to tf32, whose bits are 32-bit integers.
     """
+    if p.rows == 1 and p.is_packed:
+        return _rounded_vector_plans(p, target, factors)
     many = MANY_ROWS if p.rows is None else p.rows
     wide = min([c.cycles for c in shared_tile_plans(plain_product(many, p.columns, 1, p.depth), target)])
     found = [Candidate(RoundedFactors(rounded=False), wide)]
@@ -178,6 +182,16 @@ def rounded_factor_plans(p: FloatProduct, target: Target, factors: DType = bf16)
         if best is not None:
             rounded = p.rows * p.depth + (0 if p.is_packed else p.depth * p.columns)
             found.append(Candidate(RoundedFactors(rounded=True), best + rounded * 2 * GLOBAL_CYCLES))
+    return by_cost(found)
+
+
+def _rounded_vector_plans(p: FloatProduct, target: Target, factors: DType) -> list[Candidate[RoundedFactors]]:
+    """Returns the forms of the product of a vector by a constant matrix: the time is that of reading the matrix."""
+    cycles = partial(matrix_vector_cycles, p.depth, p.columns, target=target)
+    wide = min(cycles(f32.bits, side_by_side=t) for t in (False, True))
+    found = [Candidate(RoundedFactors(rounded=False), wide)]
+    if factors is bf16:
+        found.append(Candidate(RoundedFactors(rounded=True), cycles(bf16.bits, side_by_side=True)))
     return by_cost(found)
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
+from weft.cost.rules.row_threads import matrix_vector_cycles
 from weft.targets import Target
 
 VECTOR_TIMES: Final = {4: 1.0, 3: 1.02, 2: 1.08, 1: 1.35}
@@ -61,9 +62,28 @@ class GridOperand(Decision):
     panels: bool
 
 
+@dataclass(frozen=True)
+class TurnedWeight(Decision):
+    """Whether the matrix of a matrix-vector product on a grid is transposed, so that the terms of a column are contiguous."""
+
+    question = "transposition of the matrix of a matrix-vector product"
+    of_grids = True
+    turned: bool
+
+
 def grid_operand_plans() -> list[Candidate[GridOperand]]:
     """Returns the choices: fragments, and parts in shared memory, are read from factors as they are."""
     return [Candidate(GridOperand(panels=False), 0.0), Candidate(GridOperand(panels=True), 1.0)]
+
+
+def turned_weight_plans(depth: int, columns: int, bits: int, target: Target) -> list[Candidate[TurnedWeight]]:
+    """Returns the choices for a matrix [depth, columns] of elements of *bits*, by cycles."""
+    return by_cost(
+        [
+            Candidate(TurnedWeight(t), matrix_vector_cycles(depth, columns, bits, target, side_by_side=t))
+            for t in (False, True)
+        ]
+    )
 
 
 def panel_plans(columns: int | None, lanes: int) -> list[Candidate[Panel]]:

@@ -59,6 +59,13 @@ FEW_AT_ONCE: Final = 16
 MOST_LANES: Final = 8
 """The most elements of a vector."""
 
+FEWER_ROWS: Final = (16, 8)
+"""The neighbouring rows of a block, less than a warp, that still fill sectors of memory."""
+
+FAIR_SHARES: Final = 1.5
+"""How much more than its part of the memory's rate a multiprocessor reads where others are idle: on an H200 24 blocks of 1024
+threads read 1.1 TB/s of 4.2 (2026-11-26, benchmarks/gpu/kernel_times.py)."""
+
 
 @dataclass(frozen=True)
 class RowThreads(Decision):
@@ -111,12 +118,12 @@ def row_thread_plans(row: RowGroup, target: Target) -> Iterator[Candidate[RowThr
     grid = target.grid
     if grid is None:
         return
-    if not row.side_by_side and row.multiple % grid.warp == 0:
-        for threads in _threads(row.width, grid.block // grid.warp):
-            choice = RowThreads(threads, grid.warp, held=False, across=True)
+    for rows in [n for n in (grid.warp, *FEWER_ROWS) if not row.side_by_side and row.multiple % n == 0]:
+        for threads in _threads(row.width, grid.block // rows):
+            choice = RowThreads(threads, rows, held=False, across=True)
             yield Candidate(choice, _cycles(row, grid, choice, -(-row.width // threads), threads))
     wide = min(MOST_LANES, target.access_lanes(row.bits)) if row.bits else 1
-    for lanes in dict.fromkeys((wide, 1)):
+    for lanes in [n for n in (8, 4, 2, 1) if n <= wide]:
         if row.last % lanes:
             continue
         for threads in _threads(row.width // lanes, grid.block):
@@ -152,16 +159,19 @@ def _cycles(row: RowGroup, grid: Grid, choice: RowThreads, each: int, taken: flo
     near = 0.0 if choice.held else NEAR_CYCLES * (row.passes - 1)
     latency = waits + near + each * row.blocks + row.reductions * _combining(choice.threads)
     moved = 2 if choice.held else 2 * row.passes - 1
-    return latency * turns + row.rows * row.width * moved / _rate(row, choice.lanes) / _used(row, grid, choice)
+    part = min(1.0, FAIR_SHARES * -(-row.rows // choice.rows) / grid.multiprocessors)
+    return latency * turns + row.rows * row.width * moved / _rate(row, choice.lanes) / _used(row, grid, choice) / part
 
 
 def _used(row: RowGroup, grid: Grid, choice: RowThreads) -> float:
     """Returns the fraction of the transferred sectors that threads use; a row may begin and end inside a sector."""
     if not row.side_by_side and not choice.across:
         return 1.0 / APART_CYCLES
-    if choice.across or not row.bits:
-        return 1.0
     sector = 8 * grid.sector
+    if choice.across:
+        return min(1.0, choice.rows * (row.bits or WORD_BITS) / sector)
+    if not row.bits:
+        return 1.0
     step = choice.threads * choice.lanes * row.bits
     whole = step % sector == 0 and row.width * row.bits % sector == 0
     return 1.0 if whole else step / (-(-step // sector) * sector + sector)
@@ -189,3 +199,9 @@ def _apart_cycles(row: RowGroup) -> float:
     ) * turns + row.rows * row.width * apart / _rate(row, 1)
     others = MEMORY_CYCLES + 2 * row.rows * row.width / _rate(row, 1)
     return reduced * row.reductions + (row.blocks - row.reductions) * others + (row.blocks - 1) * LAUNCH_CYCLES
+
+
+def matrix_vector_cycles(depth: int, columns: int, bits: int, target: Target, *, side_by_side: bool) -> float:
+    """Returns the cycles of a vector of *depth* terms times a matrix of elements of *bits*, terms or columns *side_by_side*."""
+    row = RowGroup(columns, columns, depth, 1, 2, 1, bits, depth, is_held=False, side_by_side=side_by_side)
+    return min(c.cycles for c in row_thread_plans(row, target))

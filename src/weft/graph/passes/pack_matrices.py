@@ -13,8 +13,10 @@ time), they are multiplied with that as it lies.
 from __future__ import annotations
 
 import string
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from math import prod
 
 import numpy as np
 
@@ -23,10 +25,12 @@ from weft.cost import (
     Panel,
     Planner,
     RightOperand,
+    TurnedWeight,
     grid_operand_plans,
     panel_plans,
     right_operand_plans,
     subject_of,
+    turned_weight_plans,
 )
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Deferred, Value
@@ -57,6 +61,7 @@ class _Packing:
         self.narrow = NarrowedFactors(planner) if precision == "bf16" and not planner.is_grid else None
         self.in_bf16 = None if precision == "strict" or planner.is_grid else NarrowedFactors(planner)
         self.on_grid = _rounded_on_grid(planner, precision)
+        self.uses = Counter(v for n in graph.nodes for v in n.inputs)
         self.panels: dict[tuple[Value, bool], Value] = {}
         self.kept: dict[Node, bool] = {}
         self.packed = {
@@ -69,6 +74,8 @@ class _Packing:
         """Returns the product on panels that stands for *node*, or *node* on unpacked ones; None where nothing changes."""
         if self.on_grid is not None and _has_panels(node) and (made := self._rounded(new, node, inputs, self.on_grid)):
             return [made]
+        if self._is_turned(node):
+            return [self._by_turned(new, node, inputs)]
         before = _before_transposition(node, inputs)
         form = self._form(node, is_transposed=before is not None)
         if form == "panels":
@@ -90,6 +97,40 @@ class _Packing:
             subject = subject_of(node.output.name)
             self.kept[node] = not self.planner.decide(subject, GridOperand, lambda _: grid_operand_plans()).panels
         return self.kept[node]
+
+    def _is_turned(self, node: Node) -> bool:
+        """Tells whether one row on a grid is multiplied by the transpose of a constant matrix that nothing else reads."""
+        b = _right(node)
+        if (
+            not self.planner.is_grid
+            or not isinstance(b, Constant)
+            or b.rank != 2
+            or _is_transposed(node)
+            or self.uses[b] > 1
+        ):
+            return False
+        depth, columns = b.static_shape or (0, 0)
+        if (
+            node.output.static_shape is None
+            or prod(node.output.static_shape) != columns
+            or not node.output.dtype.is_float
+        ):
+            return False
+        plans = partial(turned_weight_plans, depth, columns, b.dtype.bits)
+        return self.planner.decide(subject_of(node.output.name), TurnedWeight, plans).turned
+
+    def _by_turned(self, new: Graph, node: Node, inputs: Inputs) -> Value:
+        """Returns a product of one row by the transpose of its matrix."""
+        a, b, *rest = inputs
+        assert b is not None  # a product has two operands
+        turned = new.add("transpose", [b], perm=(1, 0), name=f"{b.name}_by_columns")
+        if node.op == "gemm":
+            made = new.add("gemm", [a, turned, *rest], **{**node.keywords, "trans_b": True}, source=node.source)
+        else:
+            rows = string.ascii_lowercase[: node.output.rank - 1]
+            equation = f"{rows}y,zy->{rows}z"
+            made = new.add("einsum", [a, turned], equation=equation, source=node.source)
+        return made
 
     def product(self, new: Graph, node: Node, inputs: Inputs) -> Value:
         """Returns a product of *inputs* by panels, with what a Gemm adds to it."""

@@ -18,7 +18,7 @@ from weft.support.dtypes import DType, bf16, f32, i32
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute, reduce_axis, sum_
 
-ACCUMULATORS: Final[dict[DType, DType]] = {bf16: f32}
+ACCUMULATORS: Final[dict[DType, DType]] = {bf16: f32, f32: f32}
 """The type that products of a type of elements are summed in; of all integers it is i32."""
 
 
@@ -78,7 +78,10 @@ def matmul_grouped(a: Tensor, p: Tensor, *, columns: int) -> Tensor:
 
 @operator("matmul_summed", reads_bits=True)
 def matmul_summed(a: Tensor, b: Tensor, *, trans: bool = False) -> Tensor:
-    """[*B, M, K] times a matrix [K, N] (or [N, K], when *trans*) of narrow elements as they lie, to their sums [*B, M, N]."""
+    """[*B, M, K] times a matrix [K, N] (or [N, K], when *trans*) of narrow elements as they lie, to their sums [*B, M, N].
+
+    The left factor may be of the type of the sums, in which products are made in any case.
+    """
     if a.rank < 2 or b.rank != 2:
         raise TypeMismatch(
             f"matmul_summed takes rows and a matrix, not {show_shape(a.shape)} and {show_shape(b.shape)}"

@@ -63,9 +63,15 @@ class NarrowedFactors:
         """Returns the product on rounded factors as they lie; None where float32 is faster."""
         a, b = factors
         subject = subject_of(node.output.name)
+        is_vector = problem.rows == 1 and isinstance(b, Constant) and all(n is ONE for n in node.output.shape[:-1])
+        if problem.rows == 1 and not is_vector:
+            return None
         plans = partial(rounded_factor_plans, problem)
         if a.rank < 2 or b.rank != 2 or not self.planner.decide(subject, RoundedFactors, plans).rounded:
             return None
+        if is_vector:  # the time is that of reading the matrix, by columns; the vector stays as it is
+            by_columns = b if trans else new.add("transpose", [b], perm=(1, 0), name=f"{b.name}_by_columns")
+            return new.add("matmul_summed", [a, self.round(new, by_columns)], trans=True, source=node.source)
         return new.add("matmul_summed", [self.round(new, a), self.round(new, b)], trans=trans, source=node.source)
 
     def round(self, new: Graph, v: Value) -> Value:
