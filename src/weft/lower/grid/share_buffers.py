@@ -18,7 +18,7 @@ from weft.loop import Address, Alloc, Buffer, For, Load, Program, Stmt, Store, V
 from weft.lower.analysis.grid_shape import THREADS, axis_of, is_over_blocks
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, map_functions
 from weft.support.errors import LoweringError
-from weft.targets import Sight, Target, sight_of
+from weft.targets import Grid, Sight, Target, sight_of
 
 
 def share_buffers(program: Program, target: Target) -> Program:
@@ -55,7 +55,7 @@ class _Share(StmtRewriter):
             return Alloc(s.buffer, body)
         self._check_size(s.buffer)
         rows = [f for f in self.bound if sight is Sight.GRID or (sight is Sight.BLOCK and not is_over_blocks(f))]
-        new = _with_rows(s.buffer, rows)
+        new = _with_rows(s.buffer, rows, (self.target.grid or Grid()).warp)
         (
             self.of_grid if sight is Sight.GRID else self.of_block[next(filter(is_over_blocks, reversed(self.bound)))]
         ).append(new)
@@ -101,17 +101,17 @@ def _allocated(buffers: list[Buffer], body: Stmt) -> Stmt:
     return body
 
 
-def _with_rows(b: Buffer, rows: list[For]) -> Buffer:
+def _with_rows(b: Buffer, rows: list[For], warp: int) -> Buffer:
     """Returns a buffer with a copy of *b* for each iteration of the loops.
 
-    Where neighbouring threads have rows of their own in shared memory, these are an odd number of elements apart: they begin in
-    different banks.
+    Where neighbouring threads have rows of their own in shared memory, these begin in different banks for the threads of a warp,
+    of so many threads, see `_in_different_banks`.
     """
     if not rows:
         return b
     strides = None if b.strides is None else list(b.strides)
     if sight_of(b.scope) is Sight.BLOCK and axis_of(rows[-1]) == THREADS[-1] and b.rank == 1 and strides is None:
-        return _an_odd_number_apart(b, rows)
+        return _in_different_banks(b, rows, warp)
     if strides is not None:
         step = strides[0] * b.shape[0]
         for f in reversed(rows):
@@ -120,9 +120,15 @@ def _with_rows(b: Buffer, rows: list[For]) -> Buffer:
     return Buffer(b.name, (*[f.extent for f in rows], *b.shape), b.dtype, b.scope, strides)
 
 
-def _an_odd_number_apart(b: Buffer, rows: list[For]) -> Buffer:
-    size = b.shape[0]
-    step: Expr = index(int(size.value) | 1) if isinstance(size, Const) else size
+def _in_different_banks(b: Buffer, rows: list[For], warp: int) -> Buffer:
+    """Returns a buffer whose rows are an odd number of elements apart, or an odd multiple of the elements of a row that threads
+    of one warp access, where fewer than a warp have rows."""
+    size, neighbours = b.shape[0], rows[-1].extent
+    threads = int(neighbours.value) if len(rows) == 1 and isinstance(neighbours, Const) else 1
+    share = warp // threads if threads > 1 and warp % threads == 0 else 1
+    step: Expr = size
+    if isinstance(size, Const):
+        step = index((-(-int(size.value) // share) | 1) * share)
     strides: list[Expr] = [ONE]
     for f in reversed(rows):
         strides.insert(0, step)
