@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 from weft.codegen.interp.array_memory import Array, undefined
 from weft.codegen.interp.faults import ExecutionError
-from weft.codegen.interp.threads.grid import Memory
-from weft.codegen.interp.threads.thread_lanes import Lanes, Mask, Memo
+from weft.codegen.interp.threads.grid import Grid, Memory
+from weft.codegen.interp.threads.thread_lanes import Lanes, Mask, Memo, spread
 from weft.ir import ONE, Expr, Ramp, broadcast, const, select
 from weft.loop import Address, AsyncStep, Buffer, Call, Load
 
@@ -21,6 +21,7 @@ class Threads(Protocol):
     """The interface to the running threads."""
 
     lanes: Lanes
+    grid: Grid
 
     def where(
         self, buffer: Buffer, indices: tuple[Expr, ...], mask: Mask, memo: Memo
@@ -75,7 +76,7 @@ class AsyncCopies:
         r.touch(memory, places, element)
         r.count(memory, places, element, writes=True, at=written)
         memory.flat[element] = undefined(to.buffer.dtype, len(element))
-        self.begun.append(Copied(memory, places, element, values[places]))
+        self.begun.append(Copied(memory, places, element, spread(values, r.grid.count, lanes)[places]))
 
     def wait(self, r: Threads, left: int) -> None:
         """Ends all groups but so many of the last."""

@@ -52,7 +52,13 @@ def _chooses(block: Block) -> bool:
     """Tells whether each element of *block* is an input element or a constant, selected by a condition on indices only."""
     if is_reduction(block) or not isinstance(block.body, Store):
         return False
-    value = block.body.value
-    if not isinstance(value, Select):
-        return isinstance(value, Load)
-    return not reads_memory(value.cond) and all(isinstance(v, Load | Const) for v in (value.then, value.other))
+    values = [block.body.value]
+    while values:
+        value = values.pop()
+        if isinstance(value, Select):
+            if reads_memory(value.cond):
+                return False
+            values += [value.then, value.other]
+        elif not isinstance(value, Load | Const):
+            return False
+    return not isinstance(block.body.value, Const)

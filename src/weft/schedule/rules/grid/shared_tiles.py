@@ -90,6 +90,8 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile, threads:
     """Applies a tile; a kernel that adds partial sums has blocks of *threads* threads."""
     if min(tile.high, tile.wide) == 1:
         raise ScheduleError("a tile has several rows, and several columns")
+    if tile.filled:
+        axes = _fill_up(s, ref, axes, tile)
     if tile.parts == 1:
         _tile_blocks(s, ref, axes, tile)
         return
@@ -97,6 +99,18 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile, threads:
     _tile_blocks(s, sums, own, tile)
     if not reduce_in_threads(s, ref, threads):
         raise ScheduleError(f"{ref.name} does not add the sums of parts")
+
+
+def _fill_up(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> TileAxes:
+    """Fills the terms up with zeros to whole steps of all parts; returns the axes then.
+
+    The copies with zeros are computed by the threads that fetch from them (`inline_fetches`).
+    """
+    s.pad_einsum(ref, [tile.parts * tile.steps if a is axes.depth else 1 for a in block_of(s, ref).axes])
+    found = tile_axes(s, ref)
+    if found is None:
+        raise ScheduleError(f"{ref.name} has other axes once it is filled up")
+    return found
 
 
 def _tile_blocks(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> None:
