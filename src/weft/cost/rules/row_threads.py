@@ -123,9 +123,8 @@ def row_thread_plans(row: RowGroup, target: Target) -> Iterator[Candidate[RowThr
             choice = RowThreads(threads, rows, held=False, across=True)
             yield Candidate(choice, _cycles(row, grid, choice, -(-row.width // threads), threads))
     wide = min(MOST_LANES, target.access_lanes(row.bits)) if row.bits else 1
-    for lanes in [n for n in (8, 4, 2, 1) if n <= wide]:
-        if row.last % lanes:
-            continue
+    whole = next((n for n in (8, 4, 2) if n <= wide and row.last % n == 0), 1)
+    for lanes in dict.fromkeys((whole, 1)):
         for threads in _threads(row.width // lanes, grid.block):
             each = -(-row.width // (threads * lanes)) * lanes
             held = row.is_fixed and row.is_held and each <= MOST_HELD and each * threads == row.width
