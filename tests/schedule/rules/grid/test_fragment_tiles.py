@@ -89,6 +89,22 @@ def test_thread_by_thread(name: str) -> None:
     assert counted.ways == 1
 
 
+@pytest.mark.parametrize("transposed", [False, True], ids=["rows of columns", "rows of terms"])
+def test_parts_of_the_terms_are_summed_by_another_kernel(*, transposed: bool) -> None:
+    made = product(16, 16, 64, transposed=transposed)
+    tile = FragmentTile(1, 1, 2, 1, parts=2)
+
+    def choose(candidates: Sequence[Candidate[Any]]) -> Candidate[Any]:
+        return Candidate(tile, 0.0) if isinstance(candidates[0].decision, FragmentTile) else candidates[0]
+
+    flat = lower(schedule_program(made.program, TARGET, choose).program, TARGET, verify=True)
+    assert "cuda.mma" in str(flat)
+    sums, adding = [f for f in flat.functions if "kernel" in f.name]
+    assert 'bound(0, 2, thread="blockIdx.z")' in str(sums)
+    assert "max(" in str(adding)  # the epilogue is of whole sums
+    assert run_case(made, expand_instructions(check_fragments(flat, TARGET)), TARGET).ways == 1
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("warps", [1, 2, 4])
 @pytest.mark.parametrize("rows", [1, 2])

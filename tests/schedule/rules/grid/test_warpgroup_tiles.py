@@ -58,6 +58,21 @@ def test_thread_by_thread(*, transposed: bool) -> None:
 
 
 @pytest.mark.slow
+def test_thread_by_thread_in_parts() -> None:
+    flat = lowered(product(64, 64, 256), replace(SMALLEST, parts=2))
+    run_case(product(64, 64, 256), expand_instructions(flat), SM_90)
+
+
+@pytest.mark.parametrize(("terms", "is_split"), [(768, True), (3072, True), (64, False)])
+def test_terms_are_split_where_multiprocessors_would_be_idle(terms: int, *, is_split: bool) -> None:
+    few = FragmentProduct(128, 768, 1, terms, terms)
+    best = min(fragment_tile_plans(few, SM_90), key=lambda c: c.cycles).decision
+    assert (best.parts > 1) == is_split
+    many = replace(few, rows=4096)
+    assert min(fragment_tile_plans(many, SM_90), key=lambda c: c.cycles).decision.parts == 1
+
+
+@pytest.mark.slow
 def test_thread_by_thread_in_several_steps() -> None:
     made = product(64, 64, 256, bf16)
     assert run_case(made, expand_instructions(lowered(made)), SM_90).barriers == 4

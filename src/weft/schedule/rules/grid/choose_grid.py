@@ -27,7 +27,7 @@ def schedule_grid(s: Schedule, p: Planner) -> None:
     block = p.decide(PROGRAM, ThreadBlock, lambda m: thread_block_plans(most, m))
     for ref in s.blocks():
         if is_reduction(block_of(s, ref)):
-            _ = schedule_fragment_tiles(s, ref, p) or schedule_shared_tiles(s, ref, p, block.threads)
+            _ = schedule_fragment_tiles(s, ref, p, block.threads) or schedule_shared_tiles(s, ref, p, block.threads)
     schedule_rows(s, p)
     for ref in s.blocks():
         if is_free(s, ref) and is_reduction(block_of(s, ref)):

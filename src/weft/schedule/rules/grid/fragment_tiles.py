@@ -21,9 +21,10 @@ from weft.cost import FragmentProduct, FragmentTile, Planner, elements, fragment
 from weft.ir import Const, Var
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.rules.block_facts import block_of, inputs_of, reduce_axes, spatial_axes
+from weft.schedule.rules.grid.partial_sums import partial_sums
 from weft.schedule.rules.grid.swizzled_parts import lay_out_swizzled
-from weft.schedule.rules.grid.thread_reduction import epilogue_of, reader_of
-from weft.schedule.rules.grid.tile_axes import TileAxes, own_loops, reader_loops, tile_axes
+from weft.schedule.rules.grid.thread_reduction import epilogue_of, reader_of, reduce_in_threads
+from weft.schedule.rules.grid.tile_axes import TileAxes, counts_terms, own_loops, reader_loops, tile_axes
 from weft.schedule.rules.grid.trying import can_take
 from weft.schedule.schedule import Schedule
 from weft.support.dtypes import DType, bf16
@@ -34,8 +35,8 @@ AXES = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
 """The thread axes: warps, and the groups and quads of a warp's threads."""
 
 
-def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner) -> bool:
-    """Computes a contraction on tensor cores, if that pays; tells whether it did."""
+def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner, threads: int) -> bool:
+    """Computes a contraction on tensor cores, if that pays; tells whether it did. Blocks of *threads* add partial sums."""
     axes, factors = tile_axes(s, ref), _factors(s, ref)
     if axes is None or factors is None:
         return False
@@ -45,15 +46,27 @@ def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner) -> bool:
     program, block = s.program, block_of(s, ref)
 
     def is_legal(tile: FragmentTile) -> bool:  # the block may be no product, or its consumer have other axes
-        return tile.warps == 0 or can_take(program, lambda trial: _tile(trial, ref, axes, tile, factors), p)
+        return tile.warps == 0 or can_take(program, lambda trial: _take(trial, ref, axes, tile, threads), p)
 
     rows, columns, depth = [size_of(n) for n in sizes]
     batch, terms = elements(spatial_axes(block)) // (rows * columns), elements(reduce_axes(block))
     product = FragmentProduct(rows, columns, batch, depth, terms, factors, _result_bytes(s, ref))
     tile = p.decide(ref.name, FragmentTile, lambda m: fragment_tile_plans(product, m), is_legal)
     if tile.warps:
-        _tile(s, ref, axes, tile, factors)
+        _take(s, ref, axes, tile, threads)
     return tile.warps > 0
+
+
+def _take(s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, threads: int) -> None:
+    """Applies a tile; a kernel that adds partial sums has blocks of *threads* threads."""
+    factors = inputs_of(block_of(s, ref))[0].buffer.dtype
+    if tile.parts == 1:
+        _tile(s, ref, axes, tile, factors)
+        return
+    sums, own = partial_sums(s, ref, axes, [tile.parts, None], 0)
+    _tile(s, sums, own, tile, factors)
+    if not reduce_in_threads(s, ref, threads):
+        raise ScheduleError(f"{ref.name} does not add the sums of parts")
 
 
 def _factors(s: Schedule, ref: BlockRef) -> DType | None:
@@ -225,7 +238,8 @@ def _lay_out_part(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes, si
     place = dict(zip([a.var for a in (axes.row, axes.column, axes.depth)], sizes, strict=True))
     read = next(x for x in inputs_of(block_of(s, ref)) if x.buffer is written).indices
     names = [f"x{n}" for n in range(len(read))]
-    parts = [(x, place[i]) for x, i in zip(names, read, strict=True) if isinstance(i, Var) and i in place]
+    along = [axes.depth.var if counts_terms(i, axes.depth.var, sizes[2]) else i for i in read]
+    parts = [(x, place[i]) for x, i in zip(names, along, strict=True) if isinstance(i, Var) and i in place]
     if len(parts) != len(("rows", "terms")):
         raise ScheduleError(f"the parts of {written.name} are no matrices")
     others = [x for x in names if x not in dict(parts)]

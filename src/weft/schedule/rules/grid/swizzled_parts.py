@@ -12,7 +12,7 @@ from __future__ import annotations
 from weft.ir import Var
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.rules.block_facts import block_of, inputs_of
-from weft.schedule.rules.grid.tile_axes import TileAxes
+from weft.schedule.rules.grid.tile_axes import TileAxes, counts_terms
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 from weft.targets.instructions import FRAGMENT, SWIZZLED_BYTES, TURNED
@@ -23,7 +23,8 @@ def lay_out_swizzled(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes,
     written = block_of(s, copy).writes[0].buffer
     read = next(x for x in inputs_of(block_of(s, ref)) if x.buffer is written).indices
     names = [f"x{n}" for n in range(len(read))]
-    place = {i: x for x, i in zip(names, read, strict=True) if isinstance(i, Var)}
+    along = [axes.depth.var if counts_terms(i, axes.depth.var, sizes[2]) else i for i in read]
+    place = {i: x for x, i in zip(names, along, strict=True) if isinstance(i, Var)}
     side = axes.row if axes.row.var in place else axes.column
     x, k = place.get(side.var), place.get(axes.depth.var)
     if x is None or k is None or names[-1] not in (x, k):

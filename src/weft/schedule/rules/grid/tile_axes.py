@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.cost import LONG_ENOUGH, size_of
-from weft.ir import Var, free_vars
+from weft.ir import ONE, Expr, Var, free_vars, known_divisor, linear_terms
 from weft.loop import Axis
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.rules.block_facts import (
@@ -95,3 +95,9 @@ def own_loops(s: Schedule, ref: BlockRef, around: int) -> dict[Var, LoopRef]:
         if moving:
             found[a.var] = moving[0]
     return found
+
+
+def counts_terms(e: Expr, depth: Var, steps: int) -> bool:
+    """Tells whether an index counts terms one by one along *depth*, from a multiple of so many *steps* on."""
+    found = linear_terms(e, [depth])
+    return found is not None and found[0].get(depth) == ONE and known_divisor(found[1]) % steps == 0

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from math import gcd, prod
 
 from weft.cost import BANKS, NEAR_STEPS, UNROLLED_FETCHES, WORD, SharedTile, size_of
-from weft.ir import ONE, Expr, Select, Var, known_divisor, linear_terms
+from weft.ir import Select, Var
 from weft.loop import Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.placement import writers
 from weft.schedule.rules.block_facts import block_of, inputs_of
-from weft.schedule.rules.grid.tile_axes import TileAxes
+from weft.schedule.rules.grid.tile_axes import TileAxes, counts_terms
 from weft.schedule.schedule import Schedule
 
 
@@ -25,7 +25,7 @@ def lay_out_part(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes, til
     read = next(x for x in inputs_of(block_of(s, ref)) if x.buffer is written).indices
     sizes = {axes.row.var: tile.high, axes.column.var: tile.wide}
     side = [(n, sizes[i]) for n, i in enumerate(read) if isinstance(i, Var) and i in sizes]
-    steps = [n for n, i in enumerate(read) if _counts_steps(i, axes.depth.var, tile)]
+    steps = [n for n, i in enumerate(read) if counts_terms(i, axes.depth.var, tile.depth)]
     if len(side) != 1 or len(steps) != 1:  # a part of an image, whose rows are windows into longer ones
         return False
     names = [f"x{n}" for n in range(len(read))]
@@ -39,12 +39,6 @@ def lay_out_part(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes, til
         turn = max(1, BANKS // min(tile.steps, NEAR_STEPS))
         s.storage_align(copy, len(to) - 2, 2 * turn, turn)
     return is_across
-
-
-def _counts_steps(e: Expr, depth: Var, tile: SharedTile) -> bool:
-    """Tells whether an index goes by steps, from a multiple of those of a fetch, or those of a group of threads."""
-    found = linear_terms(e, [depth])
-    return found is not None and found[0].get(depth) == ONE and known_divisor(found[1]) % tile.depth == 0
 
 
 def fetch_together(s: Schedule, copy: BlockRef, around: int, tile: SharedTile, *, across: bool) -> None:
