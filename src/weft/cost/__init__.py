@@ -50,6 +50,7 @@ from weft.cost.graph.matrix_convolutions import (
     NARROW_BLOCK, BlockedConvolution, ByteBlock, BytePanel, byte_block_plans, byte_panel_plans,
     narrow_convolution_plans,
 )
+from weft.cost.graph.combining import CombineProducts, combine_product_plans
 from weft.cost.graph.packing import (
     PANEL_VECTORS, GridOperand, Panel, RightOperand, TurnedWeight, grid_operand_plans, panel_plans, right_operand_plans,
     turned_weight_plans,
@@ -107,7 +108,8 @@ from weft.cost.graph.winograd import (
 __all__ = [
     "Accept", "Accumulators", "Address", "Answering", "AttentionSizes", "AttentionTile", "BANKS", "Borders",
     "BlockedConvolution", "ByteBlock", "ByteFragments", "BytePanel", "ByteProduct",
-    "CONDITION_ROUNDS", "CacheTile", "Candidate", "Candidates", "Case", "Choose", "Choosing", "CodeBudget", "Convolution",
+    "CONDITION_ROUNDS", "CacheTile", "Candidate", "Candidates", "Case", "Choose", "Choosing", "CodeBudget",
+    "CombineProducts", "Convolution",
     "CostSource", "D", "DIRECT", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "ENTRY_CYCLES",
     "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FEW_AT_ONCE", "FOLDED_TIMES_CONSTANTS", "FloatProduct",
     "Following", "Form", "FragmentProduct",
@@ -132,6 +134,7 @@ __all__ = [
     "VECTOR_WORDS",
     "Versions", "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowTile", "Winograd", "WriteOut",
     "accumulator_plans", "addressed", "attention_tile_plans", "blocked_cycles", "border_plans", "by_cost", "byte_block_plans",
+    "combine_product_plans",
     "byte_panel_plans", "byte_fragment_plans", "bytes_of", "bytes_touched",
     "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at", "depth_plans", "depthwise_cycles",
     "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements", "enough_tasks",

@@ -11,6 +11,7 @@ from weft.cost import (
     Borders,
     ByteFragments,
     CacheTile,
+    CombineProducts,
     Decision,
     DilationPhases,
     FusePanels,
@@ -50,6 +51,7 @@ from weft.cost import (
 
 EITHER: Final[Mapping[type[Decision], tuple[str, str]]] = {
     ByteFragments: ("in fragments", "as integers of 32 bits"),
+    CombineProducts: ("one product", "one by one"),
     DilationPhases: ("images of their own", "left in one"),
     GridOperand: ("in panels", "as it lies"),
     JoinAttention: ("one kernel", "a product, a softmax and a product"),

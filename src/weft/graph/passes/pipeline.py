@@ -14,6 +14,7 @@ from weft.graph.core.graph import Graph
 from weft.graph.passes.bind_parameters import bind_parameters
 from weft.graph.passes.bound_buffers import bound_buffers
 from weft.graph.passes.choose_layouts import choose_layouts
+from weft.graph.passes.combine_products import combine_products
 from weft.graph.passes.convolutions.choose_implicit_products import choose_implicit_products
 from weft.graph.passes.convolutions.choose_transposed_winograd import choose_transposed_winograd
 from weft.graph.passes.convolutions.choose_winograd import choose_winograd
@@ -73,6 +74,10 @@ def _choose_layouts(graph: Graph, context: GraphContext) -> Graph:
 
 def _narrow_convolutions(graph: Graph, context: GraphContext) -> Graph:
     return narrow_convolutions(graph, context.planner, narrow=context.switches.narrow)
+
+
+def _combine_products(graph: Graph, context: GraphContext) -> Graph:
+    return combine_products(graph, context.evaluator, context.planner)
 
 
 def _pack_matrices(graph: Graph, context: GraphContext) -> Graph:
@@ -143,6 +148,8 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("choose_transposed_winograd", with_planner(choose_transposed_winograd), 1, (WINOGRAD,), exact=False),
     # reductions in the layout that was chosen
     Pass("merge_axes", with_planner(merge_axes), 1),
+    # of the shape that the model has them
+    Pass("combine_products", _combine_products, 2),
     # all products are there; one matrix of all rows is to be packed for
     Pass("flatten_matmul_rows", alone(flatten_matmul_rows), 1),
     # right-hand sides in panels, of the shape that they keep

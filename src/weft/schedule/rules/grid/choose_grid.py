@@ -18,11 +18,19 @@ from weft.schedule.rules.grid.thread_reduction import reduce_in_threads
 from weft.schedule.schedule import Schedule
 
 
+def _inline_all(s: Schedule, p: Planner) -> None:
+    """Inlines what costs nothing to recompute, also once all but one reader have become one, as those of a value in a GELU."""
+    before = None
+    while before is not s.program:
+        before = s.program
+        inline_blocks(s, p)
+
+
 def schedule_grid(s: Schedule, p: Planner) -> None:
     """Schedules all blocks of *s* for a grid of threads by the decisions of *p*."""
     if schedule_streamed_attention(s, p):
         return
-    inline_blocks(s, p)
+    _inline_all(s, p)
     most = max([elements(spatial_axes(block_of(s, ref))) for ref in s.blocks()], default=1)
     block = p.decide(PROGRAM, ThreadBlock, lambda m: thread_block_plans(most, m))
     for ref in s.blocks():
