@@ -23,6 +23,9 @@ def schedule_grid(s: Schedule, p: Planner) -> None:
     if schedule_streamed_attention(s, p):
         return
     inline_blocks(s, p)
+    inline_blocks(
+        s, p
+    )  # several readers of a block may have become one, as those of GELU do, which is an epilogue then
     most = max([elements(spatial_axes(block_of(s, ref))) for ref in s.blocks()], default=1)
     block = p.decide(PROGRAM, ThreadBlock, lambda m: thread_block_plans(most, m))
     for ref in s.blocks():
