@@ -89,7 +89,7 @@ class SharedTile(Decision):
     together, so that each takes *depth* of them, and add their sums in shared memory.
 
     With several *copies* of the parts, threads multiply those of one step while others are on their way. If it is *filled*, zeros
-    are fetched for terms behind the last, up to whole steps of all parts.
+    are fetched for terms behind the last, up to whole steps of all parts, and with parts behind the last rows and columns, too.
     """
 
     question = "the tile of a block of threads"
@@ -258,7 +258,8 @@ def _filled_tiles(product: TiledProduct, target: Target, grid: Grid) -> Iterator
         made = replace(product, depth=more, terms=product.terms // depth * more)
         for tile in _tiles(made, target, grid):
             steps = tile.parts * tile.steps
-            if more == -(-depth // steps) * steps:
+            is_whole = tile.parts > 1 or (product.rows % tile.high == 0 and product.columns % tile.wide == 0)
+            if is_whole and more == -(-depth // steps) * steps:
                 yield replace(tile, lanes=1, filled=True), made
 
 

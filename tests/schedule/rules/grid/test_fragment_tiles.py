@@ -184,3 +184,14 @@ def test_what_a_warp_would_not_compute(change: dict[str, str], told: str) -> Non
     assert str(error.value) == (
         f"f: cuda.mma_f16 {told}\n  hint: schedule it as `schedule/rules/grid/fragment_tiles.py` does"
     )
+
+
+def test_a_formula_that_reads_a_sum_twice_is_an_epilogue() -> None:
+    a, b, r = te.placeholder((64, 64), f16, "A"), te.placeholder((64, 64), f16, "B"), te.reduce_axis(64, "r")
+    p = te.compute((64, 64), lambda i, j: te.sum_(cast(a[i, r], f32) * cast(b[r, j], f32), [r]), "P")
+    x = te.compute((64, 64), lambda i, j: p[i, j] + 1.0, "X")
+    h = te.compute((64, 64), lambda i, j: maximum(x[i, j], 0.0), "H")
+    y = te.compute((64, 64), lambda i, j: x[i, j] * h[i, j], "Y")
+    made = case([a, b], [y], lambda u, v: [])
+    flat = lower(schedule_program(made.program, TARGET, taking(FragmentTile(2, 2, 4, 2))).program, TARGET, verify=True)
+    assert len(flat.functions) == 2  # the host's, and one kernel

@@ -20,14 +20,23 @@ from weft.codegen.cuda.backend import BACKEND
 from weft.codegen.cuda.cuda_kernels import code_arch, whole_source
 from weft.codegen.cuda.nvrtc import compile_cubin
 from weft.codegen.cuda.warpgroups import form_warpgroups
-from weft.cost import ByteFragments, Candidate, FragmentProduct, FragmentTile, RoundedFactors, fragment_tile_plans
+from weft.cost import (
+    ByteFragments,
+    Candidate,
+    FloatProduct,
+    FragmentProduct,
+    FragmentTile,
+    RoundedFactors,
+    fragment_tile_plans,
+    rounded_factor_plans,
+)
 from weft.graph.passes.quantized import choose_dot_products
 from weft.graph.passes.rounded import tf32_factors
 from weft.loop import Program, parse_program
 from weft.lower import lower
 from weft.schedule import schedule_program
 from weft.schedule.rules.grid import fragment_tiles
-from weft.support.dtypes import bf16
+from weft.support.dtypes import DType, bf16, u32
 from weft.support.errors import LoweringError
 from weft.targets.cuda_machines import cuda
 
@@ -241,11 +250,18 @@ def bytes_model(m: int, k: int, n: int, *, transposed: bool, kind: int = TensorP
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
 
 
-@pytest.mark.parametrize("transposed", [False, True], ids=["rows of columns", "rows of terms"])
-def test_tf32(*, transposed: bool, driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("factors", [bf16, u32], ids=str)
+@pytest.mark.parametrize(("depth", "columns"), [(768, 768), (3072, 768), (768, 3072)])
+def test_products_of_few_rows_are_rounded(depth: int, columns: int, factors: DType) -> None:
+    found = rounded_factor_plans(FloatProduct(128, depth, columns), SM_90, factors)
+    assert found[0].decision.rounded
+
+
+@pytest.mark.parametrize(("transposed", "parts"), [(False, 1), (True, 1), (False, 3)])
+def test_tf32(*, transposed: bool, parts: int, driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     forms = [Candidate(RoundedFactors(rounded=True), 1.0)]
     monkeypatch.setattr(tf32_factors, "rounded_factor_plans", lambda *_, **__: forms)
-    tiles = [Candidate(FragmentTile(), 2.0), Candidate(SMALLEST, 1.0)]
+    tiles = [Candidate(FragmentTile(), 2.0), Candidate(replace(SMALLEST, parts=parts), 1.0)]
     monkeypatch.setattr(fragment_tiles, "fragment_tile_plans", lambda *_: tiles)
     m, k, n = 64, 96, 128
     built = model(TensorProto.FLOAT, m, k, n, transposed=transposed)

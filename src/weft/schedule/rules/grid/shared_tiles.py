@@ -35,6 +35,7 @@ from weft.cost import (
 from weft.ir import Expr, RangesOrZero, Var
 from weft.loop import Block
 from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.legality.placement import readers
 from weft.schedule.rules.block_facts import (
     block_of,
     inputs_of,
@@ -104,9 +105,16 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile, threads:
 def _fill_up(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> TileAxes:
     """Fills the terms up with zeros to whole steps of all parts; returns the axes then.
 
-    The copies with zeros are computed by the threads that fetch from them (`inline_fetches`).
+    The copies with zeros are computed by the threads that fetch from them (`inline_fetches`). Where another kernel adds the sums,
+    rows and columns are filled up to whole tiles, too: a fetch under a condition waits for the one before.
     """
-    s.pad_einsum(ref, [tile.parts * tile.steps if a is axes.depth else 1 for a in block_of(s, ref).axes])
+    sizes = {axes.depth.var: tile.parts * tile.steps}
+    if tile.parts > 1:
+        sizes |= {axes.row.var: tile.high, axes.column.var: tile.wide}
+    result = block_of(s, ref).writes[0].buffer
+    copies = s.pad_einsum(ref, [sizes.get(a.var, 1) for a in block_of(s, ref).axes])
+    if block_of(s, ref).writes[0].buffer is not result and readers(s.function, block_of(s, copies[-1])):
+        s.compute_inline(copies[-1])
     found = tile_axes(s, ref)
     if found is None:
         raise ScheduleError(f"{ref.name} has other axes once it is filled up")
