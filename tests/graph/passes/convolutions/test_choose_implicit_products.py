@@ -23,12 +23,12 @@ MAPS: dict[str, Callable[[Graph, Value], Value]] = {
     "an image": lambda g, y: g.add("relu", [g.add("add", [y, g.input("z", tuple(y.shape), f32)])]),
 }
 WINDOWS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
-    "stride": ((2, 8, 13, 12), (3, 3), {"strides": (2, 2), "pads": (1, 1, 1, 1)}),
-    "padding of one side": ((1, 8, 9, 9), (2, 3), {"pads": (1, 0, 0, 2)}),
-    "dilation": ((1, 8, 12, 12), (3, 3), {"dilations": (2, 3)}),
-    "one tap at a stride": ((1, 32, 12, 12), (1, 1), {"strides": (2, 2)}),
-    "sequence": ((2, 8, 40), (3,), {"strides": (1,), "pads": (1, 1), "dilations": (1,)}),
-    "volume": ((1, 8, 5, 6, 7), (3, 1, 2), {"strides": (1, 2, 1), "pads": (1, 0, 0, 1, 0, 1), "dilations": (1, 1, 1)}),
+    "stride": ((2, 32, 13, 12), (3, 3), {"strides": (2, 2), "pads": (1, 1, 1, 1)}),
+    "padding of one side": ((1, 32, 9, 9), (2, 3), {"pads": (1, 0, 0, 2)}),
+    "dilation": ((1, 32, 12, 12), (3, 3), {"dilations": (2, 3)}),
+    "one tap at a stride": ((1, 192, 12, 12), (1, 1), {"strides": (2, 2)}),
+    "sequence": ((2, 64, 40), (3,), {"strides": (1,), "pads": (1, 1), "dilations": (1,)}),
+    "volume": ((1, 32, 5, 6, 7), (3, 1, 2), {"strides": (1, 2, 1), "pads": (1, 0, 0, 1, 0, 1), "dilations": (1, 1, 1)}),
 }
 
 
@@ -48,14 +48,14 @@ def chosen(graph: Graph) -> Graph:
 
 def test_text_before_and_after() -> None:
     g = Graph()
-    y = g.add("conv2d", [g.input("x", (1, 8, 9, 9), f32), constant(g, 32, 8, 3, 3, name="w")], pads=(1, 1, 1, 1))
+    y = g.add("conv2d", [g.input("x", (1, 35, 9, 9), f32), constant(g, 32, 35, 3, 3, name="w")], pads=(1, 1, 1, 1))
     made = apply_pass(one_output(g, g.add("relu", [y])), chosen)
     assert print_graph(made) == (
-        "graph main(x: f32[1, 8, 9, 9]) -> (y):\n"
-        "  w = constant f32[32, 8, 3, 3]\n"
-        "  transpose: f32[3, 3, 8, 32] = transpose(w, perm=(2, 3, 1, 0))\n"
-        "  w_matrix: f32[72, 32] = reshape(transpose, shape=(72, 32))\n"
-        "  w_steps: f32[80, 32] = pad(w_matrix, pads=(0, 0, 8, 0))\n"
+        "graph main(x: f32[1, 35, 9, 9]) -> (y):\n"
+        "  w = constant f32[32, 35, 3, 3]\n"
+        "  transpose: f32[3, 3, 35, 32] = transpose(w, perm=(2, 3, 1, 0))\n"
+        "  w_matrix: f32[315, 32] = reshape(transpose, shape=(315, 32))\n"
+        "  w_steps: f32[320, 32] = pad(w_matrix, pads=(0, 0, 5, 0))\n"
         "  conv2d_implicit: f32[1, 32, 81] = "
         "conv2d_implicit(x, w_steps, dilations=(1, 1), kernel=(3, 3), pads=(1, 1, 1, 1), strides=(1, 1))\n"
         "  relu_1: f32[1, 32, 81] = relu(conv2d_implicit)\n"
@@ -78,7 +78,7 @@ def test_images_of_few_places_are_columns_of_one_product() -> None:
 @pytest.mark.parametrize("behind", MAPS.values(), ids=MAPS)
 def test_maps_follow(behind: Callable[[Graph, Value], Value]) -> None:
     g = Graph()
-    y = conv(g, g.input("x", (2, 8, 9, 9), f32), "w", 32, 8, 3, 3, pads=(1, 1, 1, 1))
+    y = conv(g, g.input("x", (2, 32, 9, 9), f32), "w", 32, 32, 3, 3, pads=(1, 1, 1, 1))
     made = apply_pass(one_output(g, behind(g, y)), chosen)
     assert all(n.output.rank == 3 for n in made.nodes if n.op in ("add", "mul", "relu"))
     assert "conv2d" not in ops(made)
@@ -86,7 +86,7 @@ def test_maps_follow(behind: Callable[[Graph, Value], Value]) -> None:
 
 def test_a_map_that_reads_along_a_row_does_not_follow() -> None:
     g = Graph()
-    y = conv(g, g.input("x", (1, 8, 9, 9), f32), "w", 32, 8, 3, 3, pads=(1, 1, 1, 1))
+    y = conv(g, g.input("x", (1, 32, 9, 9), f32), "w", 32, 32, 3, 3, pads=(1, 1, 1, 1))
     made = apply_pass(one_output(g, g.add("add", [y, constant(g, 9)])), chosen)
     assert next(n for n in made.nodes if n.op == "add").output.rank == 4
 
