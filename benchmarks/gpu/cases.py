@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -176,7 +177,9 @@ def network(name: str, batch: int, precision: str) -> Case:
 
             path.parent.mkdir(exist_ok=True)
             rows, facts = entry()
-            models.write(facts, rows, path)
+            own = path.with_suffix(f".{os.getpid()}.onnx")  # processes that compile other precisions write it, too
+            models.write(facts, rows, own)
+            own.replace(path)
         return onnx.load(path)
 
     def in_torch(_: Any) -> Callable[..., Any]:

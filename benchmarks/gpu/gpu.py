@@ -7,7 +7,8 @@
 
 Times are those of the device: of all kernels of a call, by events around a CUDA graph of them, with the data on the device; ONNX
 Runtime's are those of its calls. `call_ms` is the wall time of such a call, beside that of a replay of PyTorch's graph and the
-wait for it. A rate is of operations that the case takes at least, or of bytes. Results are compared first: a case that differs is
+wait for it. A rate is of operations that the case takes at least, or of bytes; `copy_ms` is the time of a copy inside of the
+device's memory that moves as many. Results are compared first: a case that differs is
 marked, and is a failure of the run.
 
 Networks (names such as `resnet18_b32_bf16`) are compiled for the precision, and are modules of bfloat16 in PyTorch; they are
@@ -33,7 +34,16 @@ import numpy as np
 from cases import Arrays, Case, all_cases, case_of
 from compiled_by_torch import Compilations
 from device_time import kernel_seconds
-from rivals import arrays, by_torch, onnxruntime_session, resident_seconds, session_seconds, torch_on_gpu, torch_times
+from rivals import (
+    arrays,
+    by_torch,
+    copy_seconds,
+    onnxruntime_session,
+    resident_seconds,
+    session_seconds,
+    torch_on_gpu,
+    torch_times,
+)
 
 import weft
 from weft.codegen.cuda import backend
@@ -150,6 +160,8 @@ def _beside_torch(row: Row, case: Case, inputs: Arrays, made: list[Any], torch: 
         row["agrees"] = row["max_error"] <= case.tolerance
         told = torch_times(torch, by_torch(torch, case, inputs), how.seconds)
         row["torch_ms"], row["torch_call_ms"] = told.device * 1000, told.wall * 1000
+        if case.nbytes and not case.flops:
+            row["copy_ms"] = copy_seconds(torch, case.nbytes, how.seconds) * 1000
     if torch is not None and "torch_compile" in how.engines:
         told = how.compiled.times(case.name, how.seconds)
         row["torch_compile_ms"] = told if isinstance(told, str) else told.device * 1000

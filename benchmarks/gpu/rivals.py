@@ -84,6 +84,13 @@ def torch_times(torch: Any, run: Callable[[], Any], seconds: float) -> Timed:
         return Timed(device, wall_seconds(call, seconds))
 
 
+def copy_seconds(torch: Any, nbytes: float, seconds: float) -> float:
+    """Returns the seconds of a copy inside of the device's memory that reads and writes so many bytes, both together."""
+    source = torch.empty(int(nbytes) // 8, dtype=torch.float32, device="cuda").normal_()
+    to = torch.empty_like(source)
+    return torch_times(torch, lambda: to.copy_(source), seconds).device
+
+
 def wall_seconds(call: Callable[[], object], seconds: float) -> float:
     """Returns the median seconds of calls one after another."""
     times: list[float] = []
