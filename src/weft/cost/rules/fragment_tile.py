@@ -121,7 +121,8 @@ class FragmentTile(Decision):
 class FragmentProduct:
     """*batch* products of *rows* by *columns* results, whose *terms* have *depth* along one axis, and the operands' types.
 
-    Results take so many bytes where they are stored.
+    Results take so many bytes where they are stored. Of *patches* that are computed where they are fetched, no part is copied to
+    swizzled memory.
     """
 
     rows: int
@@ -131,6 +132,7 @@ class FragmentProduct:
     terms: int
     factors: DType = bf16
     result_bytes: int = f32.bytes
+    patches: bool = False
 
     @property
     def results(self) -> int:
@@ -150,7 +152,7 @@ def fragment_tile_plans(p: FragmentProduct, target: Target) -> Iterator[Candidat
     waits = PLAIN_FETCHES * ELEMENT_CYCLES * p.terms if p.factors.bytes < f32.bytes else 0.0
     yield Candidate(FragmentTile(), min([c.cycles for c in plain]) + waits * grid.multiprocessors * grid.lanes)
     known = {i.name for i in intrinsics_of(target)}
-    if GROUP_INSTRUCTIONS.get(p.factors) in known:
+    if GROUP_INSTRUCTIONS.get(p.factors) in known and not p.patches:
         yield from _group_plans(p, target)
     if FRAGMENT_INSTRUCTIONS.get(p.factors) not in known:
         return
