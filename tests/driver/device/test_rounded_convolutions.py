@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import ml_dtypes
@@ -18,6 +19,7 @@ from weft.driver.options import CompileOptions
 
 CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "3x3": ((2, 32, 8, 8), (64, 32, 3, 3), {"pads": [1] * 4}),
+    "3x3 by groups of warps": ((2, 64, 8, 8), (64, 64, 3, 3), {"pads": [1] * 4}),
     "stride": ((4, 16, 16, 16), (64, 16, 3, 3), {"pads": [1] * 4, "strides": [2, 2]}),
     "one tap at a stride": ((4, 64, 16, 16), (64, 64, 1, 1), {"strides": [2, 2]}),
     "terms filled up": ((2, 3, 32, 32), (64, 3, 7, 7), {"pads": [3] * 4, "strides": [2, 2]}),
@@ -52,7 +54,7 @@ def test_rounded_convolutions(driver: FakeDriver, name: str) -> None:
     model = convolution(shape, weight, attributes, exact=False)
     made = build(model, "cuda", CompileOptions(precision="bf16"), cache=None, choose=in_fragments)
     (kernel,) = made.kernels.values()
-    assert "mma_bf16" in kernel.flat
+    assert ("wgmma_bf16" if prod(weight[1:]) % 64 == 0 else "cuda.mma_bf16") in kernel.flat
     assert "patches =" not in kernel.flat
     x = np.random.default_rng(1).standard_normal(shape, np.float32)
     rounded = x.astype(ml_dtypes.bfloat16).astype(np.float32)

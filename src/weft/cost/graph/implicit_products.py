@@ -25,8 +25,8 @@ DIVISION: Final = 1.03
 class ImplicitProduct(Decision):
     """Whether a convolution is a *product* of its weights and of patches of the image, which are computed as they are fetched.
 
-    That is one product for each image, or one whose columns are the places of all images, *merged*. Factors may be *rounded*, to be multiplied in
-    fragments.
+    That is one product for each image, or one whose columns are the places of all images, *merged*. Factors
+    may be *rounded*, to be multiplied in fragments.
     """
 
     question = "a convolution's form on a grid: a product of matrices, or place by place"
