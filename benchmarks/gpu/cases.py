@@ -138,10 +138,11 @@ def bytes_product(n: int) -> Case:
     )
 
 
-def convolution(name: str, precision: str, batch: int) -> Case:
-    """Returns a convolution with a bias and a ReLU."""
+def convolution(name: str, precision: str, batch: int, *, rounds: bool = False) -> Case:
+    """Returns a convolution with a bias and a ReLU: of float32 whose factors the compiler rounds, or else of *precision*."""
     size, inner, outer, kernel, stride = CONVOLUTIONS[name]
-    made = random({"w": (outer, inner, kernel, kernel), "b": (outer,)}, precision)
+    stored = "fp32" if rounds else precision
+    made = random({"w": (outer, inner, kernel, kernel), "b": (outer,)}, stored)
     weights = {"w": (made["w"] * np.float32((inner * kernel * kernel) ** -0.5)).astype(made["w"].dtype), "b": made["b"]}
     pad, to = kernel // 2, size // stride
     nodes = [
@@ -154,8 +155,9 @@ def convolution(name: str, precision: str, batch: int) -> Case:
         return lambda x, w, b: torch.relu(torch.nn.functional.conv2d(x, w, b, stride, pad))
 
     flops = 2.0 * batch * to * to * outer * inner * kernel * kernel
-    model, inputs = partial(of_nodes, nodes, shapes, precision, weights), partial(random, shapes, precision)
-    return Case(f"{name}_b{batch}_{precision}", precision, model, inputs, flops, 0.0, weights, in_torch=in_torch)
+    model, inputs = partial(of_nodes, nodes, shapes, stored, weights), partial(random, shapes, stored)
+    called = f"{name}_b{batch}_{precision}"
+    return Case(called, precision, model, inputs, flops, 0.0, weights, rounds, in_torch=in_torch)
 
 
 def network(name: str, batch: int, precision: str) -> Case:
@@ -209,6 +211,8 @@ def all_cases() -> Iterator[Case]:
     for name in CONVOLUTIONS:
         for batch in (1, 32):
             yield convolution(name, "fp32", batch)
+        if "bf16" in PRECISIONS:
+            yield convolution(name, "bf16", 32, rounds=True)
     for precision in ("fp32", "fp16"):
         size = np.dtype(TYPES[precision][1]).itemsize
         for rows, columns in ((4096, 1024), (4096, 4096)):

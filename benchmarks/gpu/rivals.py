@@ -47,7 +47,7 @@ def by_torch(
     given = [tensor(torch, x) for x in (*inputs.values(), *case.weights.values())]
     function = case.in_torch(torch)
     if case.rounds and case.precision == "bf16" and not as_model:
-        function = function.to(torch.bfloat16)
+        function = function.to(torch.bfloat16) if isinstance(function, torch.nn.Module) else function
         given = [x.to(torch.bfloat16) if x.is_floating_point() else x for x in given]
     if compiled:
         function = torch.compile(function, mode="max-autotune-no-cudagraphs")

@@ -134,7 +134,8 @@ def store(f: Writer, s: Store) -> None:
             return
     words = f.dialect.memory_vectors
     if words is not None and s.mask is None and (at := aligned(f, s.buffer, index, dtype)) is not None:
-        _stored_at_once(f, words, s, f"{name} + {at}")
+        piece = f.dialect.piece
+        _stored_at_once(f, words, s, f"{name} + {at}" if piece is None else piece(f, s.buffer, at))
         return
     values = lanes(f, s.value)
     if len(values) > 1:  # all are read before the first is written

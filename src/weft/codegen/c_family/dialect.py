@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from weft.codegen.c_family.c_types import literal
 from weft.codegen.c_family.vector_words import MemoryVectors, VectorWords
 from weft.ir import Expr, Value
-from weft.loop import Stmt
+from weft.loop import Buffer, Stmt
 from weft.support.dtypes import DType
 
 StatementWriter: TypeAlias = Callable[[Any, Any], None]
@@ -65,6 +65,7 @@ class Dialect:
     keywords: frozenset[str] = frozenset(C_KEYWORDS.split())
     vectors: VectorWords | None = None
     memory_vectors: MemoryVectors | None = None
+    piece: Callable[[Any, Buffer, str], str] | None = None
 
     @cached_property
     def reserved(self) -> frozenset[str]:

@@ -43,6 +43,14 @@ COPY_HELPERS: Final = {
 """The helpers of copies, by name."""
 
 
+def piece(f: Writer, b: Buffer, at: str) -> str:
+    """Returns the address of the vector that begins at an index, which swizzled memory has elsewhere."""
+    name = f.name(b)
+    return (
+        f"{f.helper('swizzled')}({name}, {b.dtype.bytes} * ({at}))" if b.scope == SWIZZLED_SCOPE else f"{name} + {at}"
+    )
+
+
 def write_copy(f: Writer, s: Call) -> None:
     """Writes an asynchronous copy; where its condition does not hold, nothing is read, and zeros are written."""
     to, source, count, holds = s.args

@@ -11,7 +11,7 @@ from typing import Final
 from weft.codegen.c_family.dialect import C_KEYWORDS, CXX_KEYWORDS, Dialect
 from weft.codegen.c_family.thread_statements import ThreadWords, thread_statements
 from weft.codegen.c_family.vector_words import MemoryVectors
-from weft.codegen.cuda.async_copies import COPIES, COPY_HELPERS, DYNAMIC_SCOPE, SWIZZLED_SCOPE, write_dynamic
+from weft.codegen.cuda.async_copies import COPIES, COPY_HELPERS, DYNAMIC_SCOPE, SWIZZLED_SCOPE, piece, write_dynamic
 from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, PRODUCTS
 from weft.codegen.cuda.group_products import GROUP_HELPERS, GROUP_PRODUCTS
 from weft.loop import BARRIER, WARP_BARRIER
@@ -31,6 +31,7 @@ CUDA: Final = Dialect(
     address_space=lambda scope: "",
     square_roots={32: "sqrtf", 64: "sqrt"},
     keywords=frozenset((C_KEYWORDS + CXX_KEYWORDS + _VECTORS).split()),
+    piece=piece,
     memory_vectors=MemoryVectors(
         type_name=lambda dtype: f"{dtype.element.numpy.name.removesuffix('32')}{dtype.lanes}",
         made=lambda kind, lanes: f"make_{kind}({', '.join(lanes)})",

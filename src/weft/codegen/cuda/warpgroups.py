@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from weft.codegen.cuda.async_copies import SWIZZLED_SCOPE
 from weft.codegen.cuda.check_fragments import Around, placed_statements, product_error
 from weft.codegen.cuda.group_products import BEGIN, COMMIT, GROUP_CALLEES, WAIT, product_of
-from weft.ir import ZERO, Bounds, Const, Expr, Var, index, known_divisor, prove, simplify, substitute
+from weft.ir import ONE, ZERO, Bounds, Const, Expr, Ramp, Var, index, known_divisor, prove, simplify, substitute
 from weft.loop import (
     ASYNC_COPY,
     ASYNC_WAIT,
@@ -50,6 +50,7 @@ from weft.loop import (
 from weft.support.errors import LoweringError
 from weft.targets import Target
 from weft.targets.instructions import (
+    COPY_BYTES,
     FRAGMENT,
     GROUP_COLUMNS,
     GROUP_INSTRUCTIONS,
@@ -87,7 +88,7 @@ def _formed(kernel: Function) -> Function:
 def _check_access(kernel: Function, s: Stmt) -> None:
     """Refuses accesses to swizzled memory other than copies to it and warpgroup products."""
     found = [x.buffer for e in own_exprs(s) for x in loads(e)]
-    found += [s.buffer] if isinstance(s, Store) else []
+    found += [s.buffer] if isinstance(s, Store) and not _is_piece(s) else []
     if isinstance(s, Call) and s.callee not in _KNOWN:
         found += [a.buffer for a in s.args if isinstance(a, Address)]
     for b in found:
@@ -97,6 +98,20 @@ def _check_access(kernel: Function, s: Stmt) -> None:
                 where=kernel.name,
                 hint="vectorize the copies to it, or use shared memory",
             )
+
+
+def _is_piece(s: Store) -> bool:
+    """Tells whether *s* stores a whole vector of 4, 8 or 16 bytes, which swizzling moves as a whole."""
+    at, dtype = s.indices[0], s.value.dtype
+    return (
+        len(s.indices) == 1
+        and s.mask is None
+        and s.buffer.dtype.lanes == 1
+        and s.buffer.dtype.bytes * dtype.lanes in COPY_BYTES
+        and isinstance(at, Ramp)
+        and at.stride is ONE
+        and known_divisor(at.base) % dtype.lanes == 0
+    )
 
 
 def _products(kernel: Function) -> dict[Stmt, Stmt]:

@@ -9,7 +9,9 @@ from typing import Final
 
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
+from weft.cost.rules.fragment_tile import FragmentProduct, fragment_tile_plans
 from weft.cost.rules.shared_tile import NO_TILE, SharedTile, plain_product, shared_tile_plans
+from weft.support.dtypes import DType, f32
 from weft.targets import Target
 
 WHOLE_STEP: Final = 16
@@ -23,13 +25,15 @@ DIVISION: Final = 1.03
 class ImplicitProduct(Decision):
     """Whether a convolution is a *product* of its weights and of patches of the image, which are computed as they are fetched.
 
-    That is one product for each image, or one whose columns are the places of all images, *merged*.
+    That is one product for each image, or one whose columns are the places of all images, *merged*. Factors
+    may be *rounded*, to be multiplied in fragments.
     """
 
     question = "a convolution's form on a grid: a product of matrices, or place by place"
     of_grids = True
     product: bool
     merged: bool = False
+    rounded: bool = False
 
 
 def whole_steps(terms: int) -> int:
@@ -38,11 +42,12 @@ def whole_steps(terms: int) -> int:
 
 
 def implicit_product_plans(
-    channels: int, places: int, images: int, terms: int, target: Target
+    channels: int, places: int, images: int, terms: int, target: Target, factors: DType = f32
 ) -> list[Candidate[ImplicitProduct]]:
     """Returns the choices for *channels* of so many *places* of each of the *images*, each a sum of so many *terms*.
 
     The cycles of a product are those of its best tile; place by place, each thread reads both factors of each of its terms.
+    *factors* other than of float32 are those of products in fragments, if these are faster.
     """
     terms = whole_steps(terms)
     plans = list(shared_tile_plans(plain_product(channels, places, images, terms), target))
@@ -54,6 +59,14 @@ def implicit_product_plans(
     if images > 1:
         whole = shared_tile_plans(plain_product(channels, places * images, 1, terms), target)
         found.append(Candidate(ImplicitProduct(product=True, merged=True), _best_tile(whole) * DIVISION))
+    for merged in (False, True) if factors is not f32 else ():
+        columns, batch = (places * images, 1) if merged else (places, images)
+        tiles = fragment_tile_plans(
+            FragmentProduct(channels, columns, batch, terms, terms, factors, patches=True), target
+        )
+        best = min([c.cycles for c in tiles if c.decision.warps], default=None)
+        if best is not None and (images > 1 or not merged):
+            found.append(Candidate(ImplicitProduct(product=True, merged=merged, rounded=True), best))
     return by_cost(found)
 
 

@@ -54,6 +54,9 @@ GROUP_CYCLES, AHEAD_CYCLES = 1 / 16, 7.0
 longer. On an H200 prototypes of 4096 x 4096 of bf16 reached 571 TFLOP/s in tiles of 128 x 256, 417 in those of 128 x 128, where
 float32 reached 33, and cuBLAS 793 (2026-11-26)."""
 
+PATCH_CYCLES: Final = 8.0
+"""The cycles of a patch's element that a thread loads, selects, rounds and stores: operations counted, not measured."""
+
 GROUP_READ_CYCLES: Final = 2.0
 """The cycles of an element that a group reads from swizzled memory: of tiles as large, wide ones are faster. Of 1024 x 1024 of
 bf16, those of 64 x 128 took 7.1 us, and of 128 x 64 8.5 us (H200, 2026-11-26)."""
@@ -121,7 +124,8 @@ class FragmentTile(Decision):
 class FragmentProduct:
     """*batch* products of *rows* by *columns* results, whose *terms* have *depth* along one axis, and the operands' types.
 
-    Results take so many bytes where they are stored.
+    Results take so many bytes where they are stored. Where one factor is *patches*, threads compute
+    its elements as they fetch them.
     """
 
     rows: int
@@ -131,6 +135,7 @@ class FragmentProduct:
     terms: int
     factors: DType = bf16
     result_bytes: int = f32.bytes
+    patches: bool = False
 
     @property
     def results(self) -> int:
@@ -217,6 +222,8 @@ def _group_cycles(tile: FragmentTile, p: FragmentProduct) -> float:
     fetched = AHEAD_CYCLES * (1 / high + 1 / wide)
     read = GROUP_READ_CYCLES * (1 / (WARPS_OF_GROUP * FRAGMENT.rows) + 1 / wide)
     each = (max(GROUP_CYCLES, fetched) + read) * p.factors.bytes / bf16.bytes
+    if p.patches:
+        each += PATCH_CYCLES / high
     return rounds * high * wide * p.terms * each
 
 

@@ -65,7 +65,9 @@ def _lower_volume_convolutions(graph: Graph, context: GraphContext) -> Graph:
 
 
 def _choose_implicit_products(graph: Graph, context: GraphContext) -> Graph:
-    return choose_implicit_products(graph, context.planner) if context.target.has_threads else graph
+    if not context.target.has_threads:
+        return graph
+    return choose_implicit_products(graph, context.planner, context.switches.precision)
 
 
 def _choose_layouts(graph: Graph, context: GraphContext) -> Graph:

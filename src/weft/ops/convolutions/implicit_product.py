@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.ir import Expr, all_of, const, prove, select
+from weft.ir import Expr, all_of, cast, const, prove, select
 from weft.ops.convolutions.conv import Ints, add_bias, check_window, window_sizes
 from weft.ops.registry import operator
 from weft.ops.shapes import product, show_shape, size_bounds, sized
+from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
-from weft.te import Tensor, as_stored, compute, reduce_axis, sum_
+from weft.te import Tensor, Widened, as_stored, compute, reduce_axis, sum_
 
 
 @operator("conv2d_implicit")
@@ -28,30 +29,38 @@ def conv2d_implicit(
     pads: Ints = (0, 0, 0, 0),
     dilations: Ints = (1, 1),
     merged: bool = False,
+    trans: bool = False,
 ) -> Tensor:
     """Convolution of x [N, C, *S] with w [K1 * K2 ... * C, OC] to [N, OC, places], for any number of spatial dimensions.
 
     Channels are the innermost terms of the sum: the terms of a step are those of one tap, with one condition for its padding. The
     weight may have more rows, of zeros, so that all steps are whole. With *merged*, the images are in the columns of one product,
-    beside each other.
+    beside each other. With *trans*, the weight is [OC, K1 * K2 ... * C].
+
+    Patches are in the type of the weight, to which they are rounded where they are read; products are summed in float32.
     """
     check_window("conv2d_implicit", x.rank - 2, len(kernel), strides, pads, dilations)
     taps = sized(*kernel)
     terms = product((*taps, x.shape[1]))
-    if prove(w.shape[0] < terms, size_bounds(terms)):
+    made, rows = w.shape if trans else reversed(w.shape)
+    if prove(rows < terms, size_bounds(terms)):
         raise TypeMismatch(
             f"conv2d_implicit: {show_shape(w.shape)} has not a row for each of {show_shape((terms,))} terms"
         )
-    patches = as_stored(x, lambda t: _patches(t, taps, w.shape[0], strides, pads, dilations, merged=merged))
-    k, places = reduce_axis(w.shape[0], "k"), product(_outs(x, taps, strides, pads, dilations))
-    shape = (x.shape[0], w.shape[1], places)
+    patches = _patches(x, w, taps, rows, strides, pads, dilations, merged=merged)
+    k, places = reduce_axis(rows, "k"), product(_outs(x, taps, strides, pads, dilations))
+    shape = (x.shape[0], made, places)
+
+    def weight(oc: Expr) -> Expr:
+        return w[oc, k] if trans else w[k, oc]
+
     if merged:
         row = compute(
-            (w.shape[1], patches.shape[1]), lambda oc, p: sum_(w[k, oc] * patches[k, p], [k]), "conv2d", dtype=x.dtype
+            (made, patches.shape[1]), lambda oc, p: sum_(weight(oc) * patches[k, p], [k]), "conv2d", dtype=x.dtype
         )
         y = compute(shape, lambda n, oc, p: row[oc, n * places + p], "images", dtype=x.dtype)
     else:
-        y = compute(shape, lambda n, oc, p: sum_(w[k, oc] * patches[n, k, p], [k]), "conv2d", dtype=x.dtype)
+        y = compute(shape, lambda n, oc, p: sum_(weight(oc) * patches[n, k, p], [k]), "conv2d", dtype=x.dtype)
     return add_bias(y, bias, lambda i: (i[1],))
 
 
@@ -63,7 +72,29 @@ def _outs(x: Tensor, taps: Sequence[Expr], strides: Ints, pads: Ints, dilations:
 
 
 def _patches(
-    x: Tensor, taps: Sequence[Expr], rows: Expr, strides: Ints, pads: Ints, dilations: Ints, *, merged: bool
+    x: Tensor, w: Tensor, taps: Sequence[Expr], rows: Expr, strides: Ints, pads: Ints, dilations: Ints, *, merged: bool
+) -> Tensor:
+    """Returns the patches in the type that *x* is stored in, or that of the weight *w* where this is narrower."""
+
+    def made(t: Tensor) -> Tensor:
+        stored = w.stored.dtype if isinstance(w, Widened) and not isinstance(x, Widened) else t.dtype
+        return _patches_of(t, stored, taps, rows, strides, pads, dilations, merged=merged)
+
+    if isinstance(w, Widened) and not isinstance(x, Widened):
+        return Widened.of(made(x))
+    return as_stored(x, made)
+
+
+def _patches_of(
+    x: Tensor,
+    stored: DType,
+    taps: Sequence[Expr],
+    rows: Expr,
+    strides: Ints,
+    pads: Ints,
+    dilations: Ints,
+    *,
+    merged: bool,
 ) -> Tensor:
     """Returns the elements that meet each tap and channel, for each place; zero beyond the image, and in *rows* beyond these.
 
@@ -79,12 +110,13 @@ def _patches(
         inside = [i >= 0 for i, b in zip(at, pads[:rank], strict=True) if b]
         inside += [i < size for i, size, b in zip(at, x.shape[2:], pads[rank:], strict=True) if b]
         inside += [] if rows is terms else [k < terms]
-        return select(all_of(inside), x[(n, k % channels, *at)], const(0, x.dtype))
+        found = x[(n, k % channels, *at)]
+        return select(all_of(inside), found if stored is x.dtype else cast(found, stored), const(0, stored))
 
     if merged:
         shape = (rows, x.shape[0] * places)
-        return compute(shape, lambda k, p: patch(p // places, k, p % places), "patches", dtype=x.dtype)
-    return compute((x.shape[0], rows, places), patch, "patches", dtype=x.dtype)
+        return compute(shape, lambda k, p: patch(p // places, k, p % places), "patches", dtype=stored)
+    return compute((x.shape[0], rows, places), patch, "patches", dtype=stored)
 
 
 def _unravelled(i: Expr, sizes: Sequence[Expr]) -> list[Expr]:

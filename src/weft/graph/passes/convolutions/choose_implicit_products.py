@@ -20,19 +20,24 @@ from weft.graph.rewriting.merged_axes import MergedAxes, Shape
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr
 from weft.ops import product
+from weft.support.dtypes import bf16, f32
 
 
-def choose_implicit_products(graph: Graph, planner: Planner) -> Graph:
-    """Returns *graph* with products for its convolutions by constant weights in one group, where *planner* decides so."""
-    return rewrite_graph(graph, _Places(planner).rewrite)
+def choose_implicit_products(graph: Graph, planner: Planner, precision: str = "model") -> Graph:
+    """Returns *graph* with products for its convolutions by constant weights in one group, where *planner* decides so.
+
+    Where *precision* is "bf16", factors of float32 are rounded to that if fragments of such are faster.
+    """
+    return rewrite_graph(graph, _Places(planner, rounds=precision == "bf16").rewrite)
 
 
 class _Places(MergedAxes):
     """Convolutions and maps with a single axis of places."""
 
-    def __init__(self, planner: Planner) -> None:
+    def __init__(self, planner: Planner, *, rounds: bool) -> None:
         super().__init__()
         self.planner = planner
+        self.rounds = rounds
 
     def computed(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
         """Returns a convolution as an implicit product."""
@@ -42,10 +47,11 @@ class _Places(MergedAxes):
         kernel = w.extents[2:]
         places, terms = prod([_size(s) for s in node.output.shape[2:]]), prod(w.extents[1:])
         images, made = _size(x.shape[0]), w.extents[0]
+        factors = bf16 if self.rounds and x.dtype is w.dtype is f32 else f32
         decided = self.planner.decide(
             subject_of(node.output.name),
             ImplicitProduct,
-            lambda machine: implicit_product_plans(made, places, images, terms, machine),
+            lambda machine: implicit_product_plans(made, places, images, terms, machine, factors),
         )
         if not decided.product:
             return None
@@ -61,6 +67,9 @@ class _Places(MergedAxes):
             image = x
         if decided.merged:
             window["merged"] = True
+        if decided.rounded:
+            turned = new.add("transpose", [matrix], perm=(1, 0), name=f"{w.name}_rows")
+            matrix, window["trans"] = new.add("cast", [turned], dtype=bf16, name=f"{w.name}_bf16"), True
         return new.add("conv2d_implicit", [image, matrix, *inputs[2:]], source=node.source, kernel=kernel, **window)
 
     def merged_shape(self, shape: Shape, whole: Shape) -> Shape | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from weft.cost import Candidates, Inline, Planner, elements, inline_plans, rearrangement_plans, size_of
-from weft.ir import Const, Expr, FloorDiv, FloorMod, Mul, Select, free_vars, post_order, reads_memory
+from weft.ir import Cast, Const, Expr, FloorDiv, FloorMod, Mul, Select, free_vars, post_order, reads_memory
 from weft.loop import Block, Buffer, Load, Store
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.cursors.tree import alloc_of
@@ -67,6 +67,7 @@ def _is_fetched(block: Block, users: list[Block]) -> bool:
     Read through such indices, the factor would have no rows or columns to tile.
     """
     value = block.body.value if isinstance(block.body, Store) else None
+    value = value.a if isinstance(value, Cast) else value
     divides = isinstance(value, Load) and any(
         isinstance(n, FloorDiv | FloorMod) for i in value.indices for n in post_order(i)
     )

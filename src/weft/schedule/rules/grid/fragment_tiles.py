@@ -22,6 +22,7 @@ from weft.ir import Const, Var
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.rules.block_facts import block_of, inputs_of, reduce_axes, spatial_axes
 from weft.schedule.rules.grid.partial_sums import partial_sums
+from weft.schedule.rules.grid.patch_parts import by_places, is_formula, selects
 from weft.schedule.rules.grid.swizzled_parts import lay_out_swizzled
 from weft.schedule.rules.grid.thread_reduction import epilogue_of, reader_of, reduce_in_threads
 from weft.schedule.rules.grid.tile_axes import TileAxes, counts_terms, own_loops, reader_loops, tile_axes
@@ -50,7 +51,8 @@ def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner, threads: int
 
     rows, columns, depth = [size_of(n) for n in sizes]
     batch, terms = elements(spatial_axes(block)) // (rows * columns), elements(reduce_axes(block))
-    product = FragmentProduct(rows, columns, batch, depth, terms, factors, _result_bytes(s, ref))
+    patches = any(selects(s, x.buffer) for x in inputs_of(block))
+    product = FragmentProduct(rows, columns, batch, depth, terms, factors, _result_bytes(s, ref), patches)
     tile = p.decide(ref.name, FragmentTile, lambda m: fragment_tile_plans(product, m), is_legal)
     if tile.warps:
         _take(s, ref, axes, tile, threads)
@@ -220,8 +222,9 @@ def _multiply(
         s.compute_at(copy, fetching[-1])
         (lay_out_swizzled if is_ahead else _lay_out_part)(s, ref, copy, axes, _extents(tile, factors))
     start = s.decompose_reduction(ref, outer)
+    patches = any(is_formula(s, copy) for copy in copies)
     for copy in copies:
-        _fetch(s, copy, around + len(fetching), tile)
+        _fetch(s, copy, around + len(fetching), tile, FRAGMENT.quads if patches and tile.copies == 1 else None)
         if is_ahead:
             s.fetch_ahead(copy, fetching[-1], tile.copies, tile.ahead)
     _bind(s, threads)
@@ -240,6 +243,8 @@ def _lay_out_part(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes, si
     names = [f"x{n}" for n in range(len(read))]
     along = [axes.depth.var if counts_terms(i, axes.depth.var, sizes[2]) else i for i in read]
     parts = [(x, place[i]) for x, i in zip(names, along, strict=True) if isinstance(i, Var) and i in place]
+    if is_formula(s, copy):
+        parts.reverse()  # rows of terms
     if len(parts) != len(("rows", "terms")):
         raise ScheduleError(f"the parts of {written.name} are no matrices")
     others = [x for x in names if x not in dict(parts)]
@@ -254,15 +259,21 @@ def _extents(tile: FragmentTile, factors: DType) -> tuple[int, int, int]:
     return tile.warps * tile.rows * f.rows, tile.columns * f.columns, tile.steps * terms_of(factors)
 
 
-def _fetch(s: Schedule, copy: BlockRef, around: int, tile: FragmentTile) -> None:
-    """Distributes the elements of a copy over the threads of a block, so that accesses coalesce."""
+def _fetch(s: Schedule, copy: BlockRef, around: int, tile: FragmentTile, vector: int | None = None) -> None:
+    """Distributes the elements of a copy, in vectors of so many, over the threads of a block, so that accesses coalesce."""
     loops = list(s.loops(copy))[around:]
     if not loops:
         raise ScheduleError(f"{copy.name} has no loop to share")
-    whole = s.fuse(loops) if len(loops) > 1 else loops[0]
-    lanes = [max(COPY_BYTES) // block_of(s, copy).writes[0].buffer.dtype.bytes] if tile.copies > 1 else []
-    parts = s.split(whole, [None, tile.warps, FRAGMENT.groups, FRAGMENT.quads, *lanes])
+    if vector is None and tile.copies > 1:
+        vector = max(COPY_BYTES) // block_of(s, copy).writes[0].buffer.dtype.bytes
+    threads = [None, tile.warps, FRAGMENT.groups, FRAGMENT.quads]
+    if is_formula(s, copy):
+        *loops, lane = by_places(s, copy, loops, vector or 1)
+        parts = [*s.split(s.fuse(loops), threads), lane]
+    else:
+        whole = s.fuse(loops) if len(loops) > 1 else loops[0]
+        parts = list(s.split(whole, [*threads, *([vector] if vector else [])]))
     _bind(s, parts[1:4])
-    if lanes:
+    if len(parts) > len(threads):
         s.unroll(parts[0])
         s.vectorize(parts[4])

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from weft.cost import Candidate, Inline, Planner, elements, inline_plans
-from weft.ir import Const, Select, reads_memory
+from weft.ir import Cast, Const, Select, reads_memory
 from weft.loop import Block, Load, Store
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.cursors.tree import alloc_of, block_path, loops_on
@@ -49,7 +49,9 @@ def _may_be_fetched(s: Schedule, ref: BlockRef) -> bool:
 
 
 def _chooses(block: Block) -> bool:
-    """Tells whether each element of *block* is an input element or a constant, selected by a condition on indices only."""
+    """Tells whether each element of *block* is an input element, as it is or rounded, or a constant, selected by a condition on
+    indices only.
+    """
     if is_reduction(block) or not isinstance(block.body, Store):
         return False
     values = [block.body.value]
@@ -59,6 +61,8 @@ def _chooses(block: Block) -> bool:
             if reads_memory(value.cond):
                 return False
             values += [value.then, value.other]
+        elif isinstance(value, Cast):
+            values.append(value.a)
         elif not isinstance(value, Load | Const):
             return False
     return not isinstance(block.body.value, Const)

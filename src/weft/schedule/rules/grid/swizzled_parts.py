@@ -12,6 +12,7 @@ from __future__ import annotations
 from weft.ir import Var
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.rules.block_facts import block_of, inputs_of
+from weft.schedule.rules.grid.patch_parts import is_formula
 from weft.schedule.rules.grid.tile_axes import TileAxes, counts_terms
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
@@ -37,7 +38,7 @@ def lay_out_swizzled(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes,
             raise ScheduleError(f"the rows of {written.name} are not rows of terms")
         f = FRAGMENT
         inner = [f"{x} % {wide} // {f.rows}", f"{x} % {f.halves}", f"{x} // {f.halves} % {f.groups}", f"{k} % {deep}"]
-    elif names[-1] == k:
+    elif names[-1] == k or is_formula(s, copy):
         inner = [f"{x} % {wide}", f"{k} % {deep}"]
     elif written.dtype not in TURNED:
         raise ScheduleError(f"the columns of {written.name} are not rows of terms")
