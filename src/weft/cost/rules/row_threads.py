@@ -47,7 +47,9 @@ MOST_HELD: Final = 64
 """The largest number of words of a row that a thread keeps in registers."""
 
 MANY_HELD: Final = 32
-"""The number of words in registers above which occupancy drops."""
+"""The number of words in registers above which occupancy drops; half as many where inputs that all rows share take others.
+Normalization of 4096 x 4096 of 16 bits took 20.1 us with 16 words held by a thread, and 20.9 with 32; softmax 19.1 and 18.2
+(H200, 2026-11-27, benchmarks/gpu/plans.py)."""
 
 BLOCK_OF_ROWS: Final = 128
 """The threads of a block that computes several short rows."""
@@ -96,7 +98,8 @@ class RowGroup:
     extent of the contiguous dimension. *is_fixed* is False for symbolic sizes: then no row is kept in registers.
     *side_by_side* tells whether the terms of a row are contiguous; if not, those of neighbouring rows are. *is_held* tells
     whether a value along the row is used more than once. *rows* is a multiple of *multiple* for all values of symbolic sizes;
-    the rows of a thread block divide it.
+    the rows of a thread block divide it. *beside* is the number of inputs that have an element for each of a row, the
+    same for all rows, as the scale of a normalization.
     """
 
     rows: int
@@ -110,6 +113,7 @@ class RowGroup:
     is_fixed: bool = True
     is_held: bool = True
     side_by_side: bool = True
+    beside: int = 0
 
 
 def row_thread_plans(row: RowGroup, target: Target) -> Iterator[Candidate[RowThreads]]:
@@ -152,7 +156,8 @@ def _rows(row: RowGroup, threads: int, most: int) -> int:
 
 def _cycles(row: RowGroup, grid: Grid, choice: RowThreads, each: int, taken: float) -> float:
     """Returns the cycles of a group with *taken* threads per row, idle ones included, of *each* elements."""
-    full = FULL_DEVICE * min(1.0, MANY_HELD / each) if choice.held else FULL_DEVICE
+    registers = each * (2 if row.beside else 1)
+    full = FULL_DEVICE * min(1.0, MANY_HELD / registers) if choice.held else FULL_DEVICE
     turns = max(1.0, row.rows * taken / full)
     waits = MEMORY_CYCLES * max(1.0, each / choice.lanes / LOADS_AHEAD) if not choice.held else MEMORY_CYCLES
     near = 0.0 if choice.held else NEAR_CYCLES * (row.passes - 1)

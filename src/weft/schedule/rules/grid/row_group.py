@@ -80,6 +80,7 @@ def group_facts(s: Schedule, rows: RowsOf) -> RowGroup:
         is_fixed=all(isinstance(a.extent, Const) for axes in own for a in axes),
         is_held=bool(held),
         side_by_side=_lie_side_by_side(rows),
+        beside=len(_same_for_all_rows(rows)),
     )
 
 
@@ -118,6 +119,18 @@ def _lie_side_by_side(rows: RowsOf) -> bool:
             along += bytes_of(x.buffer) if moving and moving <= summed else 0
             across += bytes_of(x.buffer) if moving - summed else 0
     return along >= across
+
+
+def _same_for_all_rows(rows: RowsOf) -> set[Buffer]:
+    """Returns the inputs with an element for each of a row that do not depend on the row."""
+    made = {w.buffer for b in rows.blocks for w in b.writes}
+    found: set[Buffer] = set()
+    for b in rows.blocks:
+        own, outer = {a.var for a in rows.own_axes(b)}, {a.var for a in spatial_axes(b)[: rows.depth]}
+        for x in inputs_of(b):
+            moving = {v for i in x.indices for v in free_vars(i)}
+            found |= {x.buffer} if moving & own and not moving & outer and x.buffer not in made else set()
+    return found
 
 
 def kept_results(s: Schedule, rows: RowsOf) -> list[Buffer]:
