@@ -136,7 +136,12 @@ def _tile(decision: Tile) -> str:
 def _implicit_product(decision: ImplicitProduct) -> str:
     if not decision.product:
         return "place by place"
-    return "one product of matrices for all images" if decision.merged else "a product of matrices for each image"
+    factors = " of bf16" if decision.rounded else ""
+    return (
+        f"one product of matrices{factors} for all images"
+        if decision.merged
+        else f"a product of matrices{factors} for each image"
+    )
 
 
 @words_of.register

@@ -137,7 +137,12 @@ def store(f: Writer, s: Store) -> None:
         piece = f.dialect.piece
         _stored_at_once(f, words, s, f"{name} + {at}" if piece is None else piece(f, s.buffer, at))
         return
-    values = lanes(f, s.value)
+    _store_lanes(f, s, index)
+
+
+def _store_lanes(f: Writer, s: Store, index: Expr) -> None:
+    """Writes a store lane by lane."""
+    name, dtype, values = f.name(s.buffer), s.value.dtype, lanes(f, s.value)
     if len(values) > 1:  # all are read before the first is written
         values = tuple([f.temporary(dtype.element, x) for x in values])
     where = places(f, s.buffer, index)

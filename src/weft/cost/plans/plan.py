@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import ClassVar, Final, Generic, TypeVar
 
 from weft.support.errors import ParseError
@@ -109,7 +109,10 @@ def _decision(text: str) -> Decision:
     if kind is None:
         raise ValueError(f"there is no decision {call.func.id}; there are {', '.join(sorted(DECISIONS))}")
     values = {k.arg or "**": ast.literal_eval(k.value) for k in call.keywords}
-    wanted = [f.name for f in fields(kind)]
+    known = fields(
+        kind
+    )  # those that were added later have defaults: plans that were written before are read as they were meant
+    wanted = [f.name for f in known if f.name in values or f.default is MISSING]
     if list(values) != wanted:
-        raise ValueError(f"{kind.__name__} has the fields {', '.join(wanted) or 'none'}")
+        raise ValueError(f"{kind.__name__} has the fields {', '.join([f.name for f in known]) or 'none'}")
     return kind(**values)

@@ -33,15 +33,34 @@ def lay_out_swizzled(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes,
     wide, deep = sizes[0] if side is axes.row else sizes[1], sizes[2]
     row = SWIZZLED_BYTES // written.dtype.bytes
     outer = [*[n for n in names if n not in (x, k)], f"{x} // {wide}", f"{k} // {deep}"]
-    if side is axes.row:
-        if names[-1] != k:
-            raise ScheduleError(f"the rows of {written.name} are not rows of terms")
-        f = FRAGMENT
-        inner = [f"{x} % {wide} // {f.rows}", f"{x} % {f.halves}", f"{x} // {f.halves} % {f.groups}", f"{k} % {deep}"]
-    elif names[-1] == k or is_formula(s, copy):
-        inner = [f"{x} % {wide}", f"{k} % {deep}"]
-    elif written.dtype not in TURNED:
-        raise ScheduleError(f"the columns of {written.name} are not rows of terms")
-    else:
-        inner = [f"{x} % {wide} // {row}", f"{k} % {deep}", f"{x} % {row}"]
+    inner = _inside(x, k, (wide, deep, row), _form(s, copy, by_terms=names[-1] == k, of_rows=side is axes.row))
     s.transform_layout(copy, written.name, f"{', '.join(names)} -> {', '.join([*outer, *inner])}")
+
+
+def _form(s: Schedule, copy: BlockRef, *, by_terms: bool, of_rows: bool) -> str:
+    """Returns how a part is laid out: as fragments of rows, by the terms of each column, or turned by the instruction."""
+    written = block_of(s, copy).writes[0].buffer
+    if of_rows and not by_terms:
+        raise ScheduleError(f"the rows of {written.name} are not rows of terms")
+    if of_rows or by_terms or is_formula(s, copy):
+        return "fragments" if of_rows else "columns"
+    if written.dtype not in TURNED:
+        raise ScheduleError(f"the columns of {written.name} are not rows of terms")
+    return "turned"
+
+
+def _inside(x: str, k: str, sizes: tuple[int, int, int], form: str) -> list[str]:
+    """Returns the indices inside of a part, of so many rows or columns and terms, and of elements in a row of swizzled memory."""
+    wide, deep, row = sizes
+    f = FRAGMENT
+    forms = {
+        "fragments": [
+            f"{x} % {wide} // {f.rows}",
+            f"{x} % {f.halves}",
+            f"{x} // {f.halves} % {f.groups}",
+            f"{k} % {deep}",
+        ],
+        "columns": [f"{x} % {wide}", f"{k} % {deep}"],
+        "turned": [f"{x} % {wide} // {row}", f"{k} % {deep}", f"{x} % {row}"],
+    }
+    return forms[form]

@@ -1,0 +1,52 @@
+"""Patches of rounded factors in fragments: right thread by thread, without races."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from tests.graph.oracle import evaluate_tensors
+from tests.lower.expanding import expand_instructions
+from tests.lower.threaded import run_case
+from tests.schedule.programs import Case, case
+from tests.schedule.rules.grid.test_fragment_tiles import taking
+
+from weft.cost import FragmentTile
+from weft.lower import lower
+from weft.ops import OPERATORS
+from weft.schedule import schedule_program
+from weft.support.dtypes import bf16, f32
+from weft.targets.cuda_machines import cuda
+from weft.te import placeholder
+
+CASES: dict[str, tuple[str, tuple[int, ...], tuple[int, int], dict[str, Any], FragmentTile]] = {
+    "fragments": ("sm_80", (2, 16, 4, 4), (16, 144), {"pads": (1, 1, 1, 1)}, FragmentTile(1, 1, 2, 1)),
+    "images beside each other": (
+        "sm_80",
+        (2, 16, 4, 4),
+        (16, 144),
+        {"pads": (1, 1, 1, 1), "merged": True},
+        FragmentTile(1, 1, 4, 1),
+    ),
+    "groups of warps": ("sm_90", (1, 64, 8, 8), (64, 64), {"kernel": (1, 1)}, FragmentTile(4, 1, 8, 4, 1, 4, 2)),
+}
+
+
+def convolution(image: Sequence[int], weight: Sequence[int], attributes: dict[str, Any]) -> Case:
+    """An image in float32 and a weight [channels, terms] in bf16."""
+    given = [placeholder(image, f32, "x"), placeholder(weight, bf16, "w")]
+    outputs = OPERATORS["conv2d_implicit"](given, {"kernel": (3, 3), "trans": True, **attributes})
+    return case(
+        given, outputs, lambda *v: evaluate_tensors(outputs, dict(zip([t.op for t in given], v, strict=True)), {})
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_thread_by_thread(name: str) -> None:
+    arch, image, weight, attributes, tile = CASES[name]
+    target, made = cuda(arch), convolution(image, weight, attributes)
+    flat = lower(schedule_program(made.program, target, taking(tile)).program, target, verify=True)
+    assert ("cuda.wgmma" if tile.copies > 1 else "cuda.mma") in str(flat)
+    assert "patches[" not in str(flat)
+    run_case(made, expand_instructions(flat), target)
