@@ -54,8 +54,10 @@ GROUP_CYCLES, AHEAD_CYCLES = 1 / 16, 7.0
 longer. On an H200 prototypes of 4096 x 4096 of bf16 reached 571 TFLOP/s in tiles of 128 x 256, 417 in those of 128 x 128, where
 float32 reached 33, and cuBLAS 793 (2026-11-26)."""
 
-PATCH_CYCLES: Final = 8.0
-"""The cycles of a patch's element that a thread loads, selects, rounds and stores: operations counted, not measured."""
+PATCH_CYCLES, PATCH_WAIT = 16.0, 3700.0
+"""The cycles of a thread for an element of a patch that it loads, selects, rounds and stores, and its waits for them in a step
+of the K loop. On an H200 (2026-11-27) a step took 2.3 us where a thread had 32 elements (C9 of 32 images: 82 us, in tiles of
+128 x 128), 2.5 where it had 64 (C6: 44 us, 128 x 256), and 3.4 where it had 128 (C2: 93 us, 64 x 256)."""
 
 GROUP_READ_CYCLES: Final = 2.0
 """The cycles of an element that a group reads from swizzled memory: of tiles as large, wide ones are faster. Of 1024 x 1024 of
@@ -68,8 +70,8 @@ SCATTERED_TIME: Final = 1.08
 STAGED_PARTS: Final = (1, 2, 4)
 """Candidate numbers of parts of a tile's columns that are staged through shared memory one after another."""
 
-PROCESSORS: Final = 132
-"""The multiprocessors of an H100 or H200, each of which has memory for one such block."""
+PROCESSORS, LANES = 132, 128
+"""The multiprocessors of an H100 or H200, each of which has memory for one such block, and the lanes of each."""
 
 PARTS: Final = (2, 3, 4, 6, 8, 12, 16)
 """Candidate numbers of parts of the terms where multiprocessors would be idle. Of 128 rows and 768 columns of bf16, 24 blocks of
@@ -217,14 +219,17 @@ def _groups(p: FragmentProduct, tile: FragmentTile) -> int:
 
 def _group_cycles(tile: FragmentTile, p: FragmentProduct) -> float:
     """Returns the cycles of all threads, in waves of blocks of which the last may be partial."""
-    high, wide, _ = _sizes(tile, p.factors)
+    high, wide, deep = _sizes(tile, p.factors)
     rounds = -(-(p.results // (high * wide)) // PROCESSORS) * PROCESSORS
     fetched = AHEAD_CYCLES * (1 / high + 1 / wide)
     read = GROUP_READ_CYCLES * (1 / (WARPS_OF_GROUP * FRAGMENT.rows) + 1 / wide)
     each = (max(GROUP_CYCLES, fetched) + read) * p.factors.bytes / bf16.bytes
-    if p.patches:
-        each += PATCH_CYCLES / high
-    return rounds * high * wide * p.terms * each
+    cycles = rounds * high * wide * p.terms * each
+    if not p.patches:
+        return cycles
+    fetched_by_thread = wide * deep / (tile.warps * FRAGMENT.threads)
+    step = PATCH_WAIT + PATCH_CYCLES * fetched_by_thread
+    return max(cycles, rounds * LANES * p.terms / deep * step)
 
 
 def _sizes(tile: FragmentTile, factors: DType) -> tuple[int, int, int]:
