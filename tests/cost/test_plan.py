@@ -95,7 +95,9 @@ def test_a_plan_of_another_program_is_refused() -> None:
 
 def test_fields_that_were_added_later_may_be_missing() -> None:
     """Plans that were recorded before are read as they were meant."""
-    text = "C: SharedTile(y=8, x=8, rows=2, columns=2, depth=8, unroll=True, lanes=1, across=1, run=1, parts=1, groups=1)"
+    text = (
+        "C: SharedTile(y=8, x=8, rows=2, columns=2, depth=8, unroll=True, lanes=1, across=1, run=1, parts=1, groups=1)"
+    )
     (step,) = parse_plan(text).steps
     assert str(step).startswith(text[:-1])
     with pytest.raises(ParseError, match="SharedTile has the fields y, x"):
