@@ -14,8 +14,9 @@ from weft import te
 from weft.cost import Candidate, RowThreads, parse_plan
 from weft.ir import Expr, Var
 from weft.loop import For, Program, Thread, find_note, statements
+from weft.ops import OPERATORS
 from weft.schedule import apply_plan, plans, schedule_program
-from weft.support.dtypes import f32
+from weft.support.dtypes import f32, i32
 from weft.targets import Target
 from weft.targets.grid_machines import OPENCL, WEBGPU, WITHOUT_SHUFFLES
 
@@ -71,6 +72,13 @@ def whole() -> Case:
     return case([x], [y], lambda v: [v.sum()])
 
 
+def extremes(*shape: int) -> Case:
+    """The least and the greatest of each row, or of all: two results of one reduction."""
+    x = te.placeholder(shape, i32, "X")
+    outputs = OPERATORS["extremes"]([x, x], {"axes": (len(shape) - 1,)})
+    return case([x], outputs, lambda v: [v.min(-1), v.max(-1)])
+
+
 CASES: dict[str, Callable[[], Case]] = {
     "rows": lambda: centred_twice(8, 96),
     "short rows": lambda: centred_twice(64, 6),
@@ -82,6 +90,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "rows by a vector": rows_by_vector,
     "a vector by columns": vector_by_columns,
     "a sum of all": whole,
+    "extremes of all": lambda: extremes(700),
+    "extremes of rows": lambda: extremes(6, 130),
 }
 
 

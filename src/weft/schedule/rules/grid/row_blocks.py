@@ -100,15 +100,24 @@ def _vector_inputs(s: Schedule, parts: BlockRef, lane: LoopRef) -> list[str]:
 def _place(s: Schedule, refs: Sequence[BlockRef], depth: int, choice: RowThreads) -> _Work:
     """Places all blocks in the loop over the rows of the last one."""
     final, added = refs[-1], list[BlockRef]()
-    if is_reduction(block_of(s, final)):
+    if is_reduction(block_of(s, final)) and len(block_of(s, final).writes) == 1:
         final = s.cache_write(final, "local")
         added.append(final)
-    loops = list(s.loops(final))[:depth] or [s.add_unit_loop(final, "row")]
+    loops = list(s.loops(final))[:depth] or [_unit_loop(s, final)]
     for ref in reversed([*refs, *added][:-1]):
         s.compute_at(ref, loops[-1])
     row = s.fuse(loops) if len(loops) > 1 else loops[0]
     around = s.split(row, [None, choice.rows]) if choice.rows > 1 else (row,)
     return _Work(s, choice, tuple(around), added, final)
+
+
+def _unit_loop(s: Schedule, ref: BlockRef) -> LoopRef:
+    """Returns a loop of one iteration around those of a block."""
+    inner = list(s.loops(ref))
+    row = s.add_unit_loop(ref, "row")
+    if inner:
+        s.reorder([row, *inner])
+    return row
 
 
 @dataclass(frozen=True)

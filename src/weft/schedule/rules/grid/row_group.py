@@ -129,7 +129,7 @@ def _same_for_all_rows(rows: RowsOf) -> set[Buffer]:
         own, outer = {a.var for a in rows.own_axes(b)}, {a.var for a in spatial_axes(b)[: rows.depth]}
         for x in inputs_of(b):
             moving = {v for i in x.indices for v in free_vars(i)}
-            found |= {x.buffer} if moving & own and not moving & outer and x.buffer not in made else set()
+            found |= {x.buffer} if outer and moving & own and not moving & outer and x.buffer not in made else set()
     return found
 
 
