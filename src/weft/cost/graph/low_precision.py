@@ -191,7 +191,7 @@ def rounded_factor_plans(p: FloatProduct, target: Target, factors: DType = bf16)
 
 
 def _rounded_vector_plans(p: FloatProduct, target: Target, factors: DType) -> list[Candidate[RoundedFactors]]:
-    """Returns the forms of the product of a vector by a constant matrix: the time is that of reading the matrix."""
+    """Returns the forms of a constant matrix times a vector, by cycles of the device: those of reading the matrix."""
     cycles = partial(matrix_vector_cycles, p.depth, p.columns, target=target)
     wide = min(cycles(f32.bits, side_by_side=t) for t in (False, True))
     found = [Candidate(RoundedFactors(rounded=False), wide)]

@@ -64,23 +64,21 @@ def each(count: int, body: Callable[[Expr], Stmt]) -> Stmt:
 
 def in_parts(count: int, most: int, body: Callable[[Expr], Stmt]) -> Stmt:
     """Returns a loop over *count* numbers, of which *most* at a time are written out, or as many as divide them."""
-    side = max(n for n in range(1, most + 1) if count % n == 0)
-    v = Var("k")
-    return for_(v, count // side, each(side, lambda i: body(v * index(side) + i)))
+    return in_phases(count, most, lambda n, _: body(n))
 
 
-def in_phases(count: int, most: int, first: Callable[[Expr, Expr], Stmt], then: Callable[[Expr, Expr], Stmt]) -> Stmt:
-    """Returns a loop over *count* numbers, of which as many as divide them, *most* at a time, go through *first*, then *then*.
+def in_phases(count: int, most: int, *phases: Callable[[Expr, Expr], Stmt]) -> Stmt:
+    """Returns a loop as `in_parts`, whose numbers at a time go through one of *phases* after another.
 
-    Each gets a number, and its place among those at a time, which indexes registers between the two.
+    Each gets a number, and its place among those at a time, which indexes registers between phases.
     """
     side = max(n for n in range(1, most + 1) if count % n == 0)
     v = Var("k")
 
-    def phase(body: Callable[[Expr, Expr], Stmt]) -> Stmt:
-        return each(side, lambda i: body(v * index(side) + i, i))
+    def written_out(phase: Callable[[Expr, Expr], Stmt]) -> Stmt:
+        return each(side, lambda i: phase(v * index(side) + i, i))
 
-    return for_(v, count // side, seq(phase(first), phase(then)))
+    return for_(v, count // side, seq(*map(written_out, phases)))
 
 
 def moves_last(e: Expr, v: Var) -> bool:

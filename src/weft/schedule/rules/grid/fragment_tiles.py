@@ -21,10 +21,10 @@ from weft.cost import FragmentProduct, FragmentTile, Planner, elements, fragment
 from weft.ir import Const, Var
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.rules.block_facts import block_of, inputs_of, reduce_axes, spatial_axes
-from weft.schedule.rules.grid.partial_sums import partial_sums
+from weft.schedule.rules.grid.partial_sums import split_k
 from weft.schedule.rules.grid.patch_parts import by_places, is_formula, selects
 from weft.schedule.rules.grid.swizzled_parts import lay_out_swizzled
-from weft.schedule.rules.grid.thread_reduction import epilogue_of, reader_of, reduce_in_threads
+from weft.schedule.rules.grid.thread_reduction import epilogue_of, reader_of
 from weft.schedule.rules.grid.tile_axes import TileAxes, counts_terms, own_loops, reader_loops, tile_axes
 from weft.schedule.rules.grid.trying import can_take
 from weft.schedule.schedule import Schedule
@@ -62,13 +62,7 @@ def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner, threads: int
 def _take(s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, threads: int) -> None:
     """Applies a tile; a kernel that adds partial sums has blocks of *threads* threads."""
     factors = inputs_of(block_of(s, ref))[0].buffer.dtype
-    if tile.parts == 1:
-        _tile(s, ref, axes, tile, factors)
-        return
-    sums, own = partial_sums(s, ref, axes, [tile.parts, None], 0)
-    _tile(s, sums, own, tile, factors)
-    if not reduce_in_threads(s, ref, threads):
-        raise ScheduleError(f"{ref.name} does not add the sums of parts")
+    split_k(s, ref, axes, tile.parts, threads, lambda sums, own: _tile(s, sums, own, tile, factors))
 
 
 def _factors(s: Schedule, ref: BlockRef) -> DType | None:

@@ -6,12 +6,13 @@ for i, j, r: C[i, j] += A[i, r] * B[r, j]       for p, i, j, q: T[p, i, j] += A[
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from weft.ir import Var, free_vars
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.rules.block_facts import block_of, reduce_axes, spatial_axes
+from weft.schedule.rules.grid.thread_reduction import reduce_in_threads
 from weft.schedule.rules.grid.tile_axes import TileAxes, own_loops
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
@@ -45,3 +46,18 @@ def _reducing(s: Schedule, ref: BlockRef) -> set[Var]:
     block = block_of(s, ref)
     reduced = reduce_axes(block)
     return {v for a, b in zip(block.axes, block.bindings, strict=True) if a in reduced for v in free_vars(b)}
+
+
+def split_k(
+    s: Schedule, ref: BlockRef, axes: TileAxes, parts: int, threads: int, apply: Callable[[BlockRef, TileAxes], None]
+) -> None:
+    """Applies a tile to a contraction, or to each of several *parts* of its terms (split-K).
+
+    The sums of parts are added by a second kernel, of blocks of *threads* threads. Raises `ScheduleError` where it can't.
+    """
+    if parts == 1:
+        apply(ref, axes)
+        return
+    apply(*partial_sums(s, ref, axes, [parts, None], 0))
+    if not reduce_in_threads(s, ref, threads):
+        raise ScheduleError(f"{ref.name} does not add the sums of parts")

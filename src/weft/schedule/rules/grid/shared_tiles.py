@@ -42,8 +42,8 @@ from weft.schedule.rules.block_facts import (
     reduce_axes,
     spatial_axes,
 )
-from weft.schedule.rules.grid.partial_sums import partial_sums
-from weft.schedule.rules.grid.thread_reduction import reader_of, reduce_in_threads
+from weft.schedule.rules.grid.partial_sums import partial_sums, split_k
+from weft.schedule.rules.grid.thread_reduction import reader_of
 from weft.schedule.rules.grid.tile_axes import TileAxes, own_loops, reader_loops, tile_axes
 from weft.schedule.rules.grid.tile_parts import fetch_together, lay_out_part
 from weft.schedule.rules.grid.trying import can_take
@@ -93,13 +93,7 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile, threads:
         raise ScheduleError("a tile has several rows, and several columns")
     if tile.filled:
         axes = _fill_up(s, ref, axes, tile)
-    if tile.parts == 1:
-        _tile_blocks(s, ref, axes, tile)
-        return
-    sums, own = partial_sums(s, ref, axes, [tile.parts, None], 0)
-    _tile_blocks(s, sums, own, tile)
-    if not reduce_in_threads(s, ref, threads):
-        raise ScheduleError(f"{ref.name} does not add the sums of parts")
+    split_k(s, ref, axes, tile.parts, threads, lambda sums, own: _tile_blocks(s, sums, own, tile))
 
 
 def _fill_up(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> TileAxes:
