@@ -18,7 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 FOLDER = Path(__file__).resolve().parents[1]
 sys.path.append(str(FOLDER))  # the benchmarks of other machines
 
-from convolutions import CONVOLUTIONS  # noqa: E402
+from convolutions import CONVOLUTIONS, DEPTHWISE  # noqa: E402
 from inputs import make_inputs  # noqa: E402
 
 from weft.driver.options import PRECISIONS  # noqa: E402
@@ -141,23 +141,43 @@ def bytes_product(n: int) -> Case:
 def convolution(name: str, precision: str, batch: int, *, rounds: bool = False) -> Case:
     """Returns a convolution with a bias and a ReLU: of float32 whose factors the compiler rounds, or else of *precision*."""
     size, inner, outer, kernel, stride = CONVOLUTIONS[name]
+    return _convolution(
+        f"{name}_b{batch}", precision, (batch, inner, size, size), (outer, inner, kernel, stride), rounds
+    )
+
+
+def depthwise(name: str, batch: int) -> Case:
+    """Returns a depthwise convolution of float32 with a bias and a ReLU; its time is that of the memory, at best."""
+    size, channels, stride = DEPTHWISE[name]
+    return _convolution(f"{name}_b{batch}", "fp32", (batch, channels, size, size), (channels, 1, 3, stride))
+
+
+def _convolution(
+    name: str,
+    precision: str,
+    image: tuple[int, int, int, int],
+    window: tuple[int, int, int, int],
+    rounds: bool = False,
+) -> Case:
+    """Returns the convolution of an *image* [N, C, H, W] by *window*: channels out, channels of a group, size, stride."""
+    (batch, channels, size, _), (outer, inner, kernel, stride) = image, window
     stored = "fp32" if rounds else precision
     made = random({"w": (outer, inner, kernel, kernel), "b": (outer,)}, stored)
     weights = {"w": (made["w"] * np.float32((inner * kernel * kernel) ** -0.5)).astype(made["w"].dtype), "b": made["b"]}
-    pad, to = kernel // 2, size // stride
+    pad, to, group = kernel // 2, size // stride, channels // inner
     nodes = [
-        helper.make_node("Conv", ["x", "w", "b"], ["c"], strides=[stride] * 2, pads=[pad] * 4),
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], strides=[stride] * 2, pads=[pad] * 4, group=group),
         helper.make_node("Relu", ["c"], ["y"]),
     ]
-    shapes = {"x": (batch, inner, size, size)}
+    shapes = {"x": image}
 
     def in_torch(torch: Any) -> Callable[..., Any]:
-        return lambda x, w, b: torch.relu(torch.nn.functional.conv2d(x, w, b, stride, pad))
+        return lambda x, w, b: torch.relu(torch.nn.functional.conv2d(x, w, b, stride, pad, groups=group))
 
-    flops = 2.0 * batch * to * to * outer * inner * kernel * kernel
+    flops = 2.0 * batch * to * to * outer * inner * kernel * kernel if group == 1 else 0.0
+    nbytes = 4.0 * batch * channels * (size * size + to * to) if group > 1 else 0.0
     model, inputs = partial(of_nodes, nodes, shapes, stored, weights), partial(random, shapes, stored)
-    called = f"{name}_b{batch}_{precision}"
-    return Case(called, precision, model, inputs, flops, 0.0, weights, rounds, in_torch=in_torch)
+    return Case(f"{name}_{precision}", precision, model, inputs, flops, nbytes, weights, rounds, in_torch=in_torch)
 
 
 def network(name: str, batch: int, precision: str) -> Case:
@@ -213,6 +233,7 @@ def all_cases() -> Iterator[Case]:
             yield convolution(name, "fp32", batch)
         if "bf16" in PRECISIONS:
             yield convolution(name, "bf16", 32, rounds=True)
+    yield from [depthwise(name, batch) for name in DEPTHWISE for batch in (1, 32)]
     for precision in ("fp32", "fp16"):
         size = np.dtype(TYPES[precision][1]).itemsize
         for rows, columns in ((4096, 1024), (4096, 4096)):

@@ -1,4 +1,4 @@
-"""Cases compiled by PyTorch (`torch.compile`, `max-autotune`), each in a process of its own.
+"""Cases compiled by PyTorch (`torch.compile`), each in a process of its own.
 
 All compile at once, for so many seconds at most, and are timed later, one by one, when nothing else runs on the GPU.
 """
@@ -24,15 +24,15 @@ ANSWER = 30.0
 class Compilations:
     """Cases that compile, by their names; to be closed."""
 
-    def __init__(self, names: Sequence[str], limit: float) -> None:
-        """Starts to compile the cases; *limit* is the seconds that they have."""
+    def __init__(self, names: Sequence[str], limit: float, mode: str) -> None:
+        """Starts to compile the cases in a *mode* of `torch.compile`; *limit* is the seconds that they have."""
         self.limit, self.stop = limit, monotonic() + limit
         context = get_context("spawn")
         self._running: dict[str, tuple[Any, Connection]] = {}
         self._told: dict[str, str] = {}
         for name in names:
             ours, theirs = context.Pipe()
-            process = context.Process(target=_work, args=(name, len(names), theirs))
+            process = context.Process(target=_work, args=(name, mode, len(names), theirs))
             process.start()
             theirs.close()
             self._running[name] = process, ours
@@ -76,14 +76,14 @@ class Compilations:
         process.join()
 
 
-def _work(name: str, processes: int, connection: Connection) -> None:
+def _work(name: str, mode: str, processes: int, connection: Connection) -> None:
     """Compiles a case and says so, with None; then sends its times for each number of seconds that it gets."""
     os.setsid()
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, 2 * (os.cpu_count() or 1) // processes)))
     try:
         torch = torch_on_gpu()
         case = next(c for c in all_cases() if c.name == name)
-        run = by_torch(torch, case, case.inputs(), compiled=True)
+        run = by_torch(torch, case, case.inputs(), mode=mode)
         with torch.no_grad():
             run()
             torch.cuda.synchronize()

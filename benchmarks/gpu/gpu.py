@@ -208,7 +208,9 @@ def _with_rivals(cases: Sequence[Case], options: argparse.Namespace, stop: float
     engines = options.engines.split(",")
     has_compiler = "torch_compile" in engines and torch_on_gpu() is not None
     prepare([c for c in cases if c.rounds], options.jobs)  # whose files are there afterwards
-    compiled = Compilations([c.name for c in cases if has_compiler and _is_named(c, options.compiled)], options.limit)
+    compiled = Compilations(
+        [c.name for c in cases if has_compiler and _is_named(c, options.compiled)], options.limit, options.mode
+    )
     try:
         prepare([c for c in cases if not c.rounds], options.jobs)
         compiled.wait()
@@ -227,6 +229,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=0, help="processes that compile all cases before any is timed")
     parser.add_argument("--compiled", default="_b1_,_b32_", help="parts of names of the cases that PyTorch compiles")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds that it has for them")
+    parser.add_argument("--mode", default="max-autotune-no-cudagraphs", help="of torch.compile, such as default")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--dry", action="store_true")
     parser.add_argument("--arch", default="sm_90")

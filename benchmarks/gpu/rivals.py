@@ -39,9 +39,12 @@ def arrays(made: Any) -> list[np.ndarray[Any, Any]]:
 
 
 def by_torch(
-    torch: Any, case: Case, inputs: Arrays, *, compiled: bool = False, as_model: bool = False
+    torch: Any, case: Case, inputs: Arrays, *, mode: str | None = None, as_model: bool = False
 ) -> Callable[[], Any]:
-    """Returns a call of *case* in PyTorch; of what the model is of, where the compiler takes the precision, or *as_model*."""
+    """Returns a call of *case* in PyTorch, compiled in a *mode* of `torch.compile` if one is given.
+
+    It is of what the model is of, where the compiler takes the precision, or *as_model*.
+    """
     allowed = case.precision == "tf32" and not as_model
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
     given = [tensor(torch, x) for x in (*inputs.values(), *case.weights.values())]
@@ -49,8 +52,8 @@ def by_torch(
     if case.rounds and case.precision == "bf16" and not as_model:
         function = function.to(torch.bfloat16) if isinstance(function, torch.nn.Module) else function
         given = [x.to(torch.bfloat16) if x.is_floating_point() else x for x in given]
-    if compiled:
-        function = torch.compile(function, mode="max-autotune-no-cudagraphs")
+    if mode is not None:
+        function = torch.compile(function, mode=mode)
     return lambda: function(*given)
 
 

@@ -91,7 +91,7 @@ from weft.cost.rules.row_threads import FEW_AT_ONCE, NO_ROWS, RowGroup, RowThrea
 from weft.cost.rules.shared_tile import (
     BANKS, LONG_ENOUGH, NEAR_STEPS, NO_TILE, UNROLLED_FETCHES, WORD, PartExtent, SharedTile, TiledProduct, shared_tile_plans,
 )
-from weft.cost.rules.thread_block import ThreadBlock, thread_block_plans
+from weft.cost.rules.thread_block import ThreadBlock, WindowStrip, thread_block_plans, window_strip_plans
 from weft.cost.sizes import FALLBACK_SIZE, elements, guess_of, size_of
 from weft.cost.transposition import SHUFFLED_STRIDE, is_gathered, is_transposed
 from weft.cost.rules.window import (
@@ -132,7 +132,7 @@ __all__ = [
     "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "Takes", "ThreadBlock", "Tile",
     "TileProblem", "TiledProduct", "Tiling", "TransposedPhases", "TurnedWeight", "UNROLLED_FETCHES", "UNROLLED_VECTORS",
     "VECTOR_WORDS",
-    "Versions", "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowTile", "Winograd", "WriteOut",
+    "Versions", "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowStrip", "WindowTile", "Winograd", "WriteOut",
     "accumulator_plans", "addressed", "attention_tile_plans", "blocked_cycles", "border_plans", "by_cost", "byte_block_plans",
     "combine_product_plans",
     "byte_panel_plans", "byte_fragment_plans", "bytes_of", "bytes_touched",
@@ -151,5 +151,6 @@ __all__ = [
     "rule_plans", "shared_tile_plans", "size_of", "step_along", "subject_of", "table_plans", "taken_apart_plans",
     "thread_block_plans", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans", "turned_weight_plans",
     "unfused_cycles", "unrolled_steps",
-    "version_plans", "whole_steps", "window_tile_plans", "winograd_cycles", "winograd_panel", "write_out_plans",
+    "version_plans", "whole_steps", "window_strip_plans", "window_tile_plans", "winograd_cycles", "winograd_panel",
+    "write_out_plans",
 ]

@@ -17,7 +17,7 @@ from weft.loop import AxisKind, Buffer, verify
 from weft.lower import lower
 from weft.ops import OPERATORS
 from weft.schedule import Schedule, blocks_in, schedule_program
-from weft.schedule.rules.cpu.sliding_window import sliding_axes
+from weft.schedule.rules.sliding_window import sliding_axes
 from weft.support.dtypes import f32
 from weft.targets import cpu
 from weft.te import Tensor, placeholder, to_program

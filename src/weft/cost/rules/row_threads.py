@@ -29,6 +29,9 @@ NEAR_CYCLES: Final = 250.0
 LOADS_AHEAD: Final = 4
 """Loads of a loop that are in flight together."""
 
+UNROLLED_TERMS: Final = 32
+"""The most terms of a reduction whose loop is unrolled, so that all of its loads are in flight together."""
+
 WAIT_CYCLES: Final = 40.0
 """Cycles of one step of a reduction across threads: an exchange through shared memory, and a barrier."""
 
@@ -195,12 +198,18 @@ def _rate(row: RowGroup, lanes: int) -> float:
 
 
 def _apart_cycles(row: RowGroup) -> float:
-    """Returns the cycles of separate kernels, with one thread for each element or result."""
+    """Returns the cycles of separate kernels, with one thread for each element or result.
+
+    A reduction alone is one kernel with its epilogue, a thread for each result.
+    """
     turns = max(1.0, row.rows / FULL_DEVICE)
     apart = APART_CYCLES if row.side_by_side else 1.0
-    reduced = (
-        MEMORY_CYCLES * max(1.0, row.width / LOADS_AHEAD) + row.width
-    ) * turns + row.rows * row.width * apart / _rate(row, 1)
+    ahead = row.width if row.is_fixed and row.width <= UNROLLED_TERMS else LOADS_AHEAD
+    reduced = (MEMORY_CYCLES * max(1.0, row.width / ahead) + row.width) * turns + row.rows * row.width * apart / _rate(
+        row, 1
+    )
+    if row.reductions == row.passes == 1:
+        return reduced
     others = MEMORY_CYCLES + 2 * row.rows * row.width / _rate(row, 1)
     return reduced * row.reductions + (row.blocks - row.reductions) * others + (row.blocks - 1) * LAUNCH_CYCLES
 

@@ -34,11 +34,11 @@ from weft.schedule.rules.cpu.elementwise import schedule_elementwise
 from weft.schedule.rules.cpu.inline import inline_blocks
 from weft.schedule.rules.cpu.rowwise import is_one_pass, schedule_rowwise
 from weft.schedule.rules.cpu.scan import schedule_scans
-from weft.schedule.rules.cpu.sliding_window import is_strided_along, sliding_axes
 from weft.schedule.rules.cpu.small_transform import schedule_transforms
 from weft.schedule.rules.cpu.window import schedule_window
 from weft.schedule.rules.cpu.winograd_batch import schedule_winograd_batch
 from weft.schedule.rules.grid.choose_grid import schedule_grid
+from weft.schedule.rules.sliding_window import is_strided_along, sliding_axes
 from weft.schedule.schedule import Schedule
 from weft.targets import Target
 

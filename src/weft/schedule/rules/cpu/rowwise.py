@@ -29,9 +29,9 @@ from weft.schedule.rules.block_facts import (
 )
 from weft.schedule.rules.cpu.horizontal_reduction import reduce_horizontally
 from weft.schedule.rules.cpu.parallel import parallelize, sizes
-from weft.schedule.rules.cpu.sliding_window import sliding_axes
 from weft.schedule.rules.cpu.vectorize_axis import most_vectors, reduce_in_vectors, vectorize_last
 from weft.schedule.rules.row_loops import shared_rows
+from weft.schedule.rules.sliding_window import sliding_axes
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 

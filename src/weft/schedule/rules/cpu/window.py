@@ -22,23 +22,20 @@ from weft.cost import (
     window_tile_plans,
     write_out_plans,
 )
-from weft.ir import Const, Select, Var, free_vars
-from weft.loop import Block, Load, Store
+from weft.ir import Const, Var, free_vars
+from weft.loop import Block
 from weft.schedule.cursors.state import BlockRef, LoopRef
-from weft.schedule.cursors.tree import alloc_of
-from weft.schedule.legality.placement import readers
 from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import (
     block_of,
     inputs_of,
-    is_reduction,
     reduce_axes,
     spatial_axes,
 )
 from weft.schedule.rules.cpu.epilogue import epilogue_block
 from weft.schedule.rules.cpu.parallel import parallelize
-from weft.schedule.rules.cpu.sliding_window import sliding_axes
 from weft.schedule.rules.cpu.vectorize_axis import vectorize_last
+from weft.schedule.rules.sliding_window import borders_of, sliding_axes
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
@@ -110,17 +107,6 @@ def _inline_borders(s: Schedule, ref: BlockRef, problem: WindowProblem, tile: Wi
     return left
 
 
-def borders_of(s: Schedule, ref: BlockRef) -> list[BlockRef]:
-    """Returns the blocks that make padded copies of the inputs of a reduction, and of no other's."""
-    read = {x.buffer for x in inputs_of(block_of(s, ref))}
-    makers = [(x, block_of(s, x)) for x in s.blocks()]
-    return [
-        x
-        for x, made in makers
-        if made.writes[0].buffer in read and _is_border(s, made) and readers(s.function, made) == [block_of(s, ref)]
-    ]
-
-
 def copy_borders(s: Schedule, borders: Sequence[BlockRef], loops: Sequence[LoopRef], p: Planner) -> None:
     """Computes padded copies of inputs, in vectors, at the innermost of *loops*, whose iterations have one each."""
     for ref in borders:
@@ -128,15 +114,6 @@ def copy_borders(s: Schedule, borders: Sequence[BlockRef], loops: Sequence[LoopR
             s.compute_at(ref, loops[-1])
         lanes = p.lanes(block_of(s, ref).writes[0].buffer.dtype.bits)
         vectorize_last(s, list(s.loops(ref))[len(loops) :], lanes)
-
-
-def _is_border(s: Schedule, block: Block) -> bool:
-    """Tells whether *block* is a padded copy: it selects between an element of its input and a constant."""
-    value = block.body.value if isinstance(block.body, Store) and not is_reduction(block) else None
-    intermediate = all(alloc_of(s.function.body, r.buffer) is not None for r in block.writes)
-    return (
-        intermediate and isinstance(value, Select) and isinstance(value.then, Load) and isinstance(value.other, Const)
-    )
 
 
 def _write_out(s: Schedule, ref: BlockRef, depth: int, finished: list[LoopRef], along: Var | None, p: Planner) -> None:

@@ -15,6 +15,7 @@ from weft.schedule.rules.grid.shared_tiles import schedule_shared_tiles
 from weft.schedule.rules.grid.streamed_attention import schedule_streamed_attention
 from weft.schedule.rules.grid.thread_elements import bind_elements
 from weft.schedule.rules.grid.thread_reduction import reduce_in_threads
+from weft.schedule.rules.grid.window_strips import reduce_in_strips
 from weft.schedule.schedule import Schedule
 
 
@@ -39,7 +40,7 @@ def schedule_grid(s: Schedule, p: Planner) -> None:
     schedule_rows(s, p)
     for ref in s.blocks():
         if is_free(s, ref) and is_reduction(block_of(s, ref)):
-            reduce_in_threads(s, ref, block.threads)
+            _ = reduce_in_strips(s, ref, block.threads, p) or reduce_in_threads(s, ref, block.threads)
     inline_fetches(s, p)
     for ref in s.blocks():
         bind_elements(s, ref, block.threads, block.lanes)

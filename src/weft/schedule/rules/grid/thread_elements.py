@@ -18,7 +18,7 @@ A block that no loop can be bound of, as the steps of a recurrence, stays as it 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -37,17 +37,20 @@ _Bind: TypeAlias = Callable[[Schedule, BlockRef, list[LoopRef], list[LoopRef], i
 threads."""
 
 
-def bind_elements(s: Schedule, ref: BlockRef, threads: int, lanes: int = 1) -> LoopRef | None:
+def bind_elements(
+    s: Schedule, ref: BlockRef, threads: int, lanes: int = 1, own: Sequence[LoopRef] = ()
+) -> LoopRef | None:
     """Binds the loops over the results of *ref* to blocks of so many *threads*; returns the loop over threads.
 
-    A thread computes *lanes* elements where they lie side by side, or twice as many where some are of half a word.
+    A thread computes *lanes* elements where they lie side by side, or twice as many where some are of half a word. Each thread
+    goes through the loops *own* by itself; they are the innermost.
 
     None where *ref* is in a grid already, or has no loops that may be bound.
     """
     loops = list(s.loops(ref))
     if any(f.kind != "range" for f in loops_on(block_path(s.function, ref))):
         return None
-    spatial = loops_of(s, ref, loops, AxisKind.SPATIAL)
+    spatial = [f for f in loops_of(s, ref, loops, AxisKind.SPATIAL) if f not in own]
     if not spatial:
         return None
     wide = lanes * WORD // _narrowest(block_of(s, ref)) if lanes > 1 else 1

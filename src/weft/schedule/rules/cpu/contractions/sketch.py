@@ -56,7 +56,8 @@ from weft.schedule.rules.cpu.contractions.tile_roles import Part, roles_of
 from weft.schedule.rules.cpu.epilogue import epilogue_block
 from weft.schedule.rules.cpu.parallel import parallelize
 from weft.schedule.rules.cpu.software_prefetch import prefetch_streams
-from weft.schedule.rules.cpu.window import borders_of, copy_borders
+from weft.schedule.rules.cpu.window import copy_borders
+from weft.schedule.rules.sliding_window import borders_of
 from weft.schedule.schedule import Schedule
 
 

@@ -1,13 +1,17 @@
-"""Sliding windows, which move with the results that are reduced from them: along which axes, and by which strides."""
+"""Sliding windows, which move with the results reduced from them: along which axes, by which strides, over which padding."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from weft.cost import LONGEST_WINDOW_STRIDE, MOST_WINDOW_TAPS, elements, size_of
-from weft.ir import ONE, Const, Expr, free_vars, linear_terms
-from weft.loop import Axis, Block
-from weft.schedule.rules.block_facts import inputs_of, reduce_axes, spatial_axes, uses_axis
+from weft.ir import ONE, Const, Expr, Select, free_vars, linear_terms
+from weft.loop import Axis, Block, Load, Store
+from weft.schedule.cursors.state import BlockRef
+from weft.schedule.cursors.tree import alloc_of
+from weft.schedule.legality.placement import readers
+from weft.schedule.rules.block_facts import block_of, inputs_of, is_reduction, reduce_axes, spatial_axes, uses_axis
+from weft.schedule.schedule import Schedule
 
 
 @dataclass(frozen=True)
@@ -75,4 +79,24 @@ def is_strided_along(block: Block) -> bool:
         and len({r.buffer for r in block.writes}) == 1
         and size_of(found[0].axis.extent) > 1
         and sum(uses_axis(x, last[0].var) for x in inputs_of(block)) == 1
+    )
+
+
+def borders_of(s: Schedule, ref: BlockRef) -> list[BlockRef]:
+    """Returns the blocks that make padded copies of the inputs of a reduction, and of no other's."""
+    read = {x.buffer for x in inputs_of(block_of(s, ref))}
+    makers = [(x, block_of(s, x)) for x in s.blocks()]
+    return [
+        x
+        for x, made in makers
+        if made.writes[0].buffer in read and _is_border(s, made) and readers(s.function, made) == [block_of(s, ref)]
+    ]
+
+
+def _is_border(s: Schedule, block: Block) -> bool:
+    """Tells whether *block* is a padded copy: it selects between an element of its input and a constant."""
+    value = block.body.value if isinstance(block.body, Store) and not is_reduction(block) else None
+    intermediate = all(alloc_of(s.function.body, r.buffer) is not None for r in block.writes)
+    return (
+        intermediate and isinstance(value, Select) and isinstance(value.then, Load) and isinstance(value.other, Const)
     )
