@@ -22,6 +22,7 @@ CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "3x3 by groups of warps": ((2, 64, 8, 8), (64, 64, 3, 3), {"pads": [1] * 4}),
     "stride": ((4, 16, 16, 16), (64, 16, 3, 3), {"pads": [1] * 4, "strides": [2, 2]}),
     "one tap at a stride": ((4, 64, 16, 16), (64, 64, 1, 1), {"strides": [2, 2]}),
+    "parts of the terms": ((1, 128, 7, 7), (64, 128, 3, 3), {"pads": [1] * 4}),
     "terms filled up": ((2, 3, 32, 32), (64, 3, 7, 7), {"pads": [3] * 4, "strides": [2, 2]}),
 }
 
