@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import gcd
 from typing import Final
 
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.grid_time import traffic_cycles
+from weft.cost.rules.patch_tile import PatchTile, patch_cycles
 from weft.cost.rules.shared_tile import GLOBAL_CYCLES, LEAST_BLOCKS, SHARED_CYCLES, plain_product, shared_tile_plans
 from weft.support.dtypes import DType, bf16, f32
 from weft.targets import Grid, Target
@@ -54,11 +54,6 @@ GROUP_CYCLES, AHEAD_CYCLES = 1 / 16, 7.0
 """The cycles of a multiply-add by a group of warps, beside one of float32, and of an element fetched ahead, where it takes
 longer. On an H200 prototypes of 4096 x 4096 of bf16 reached 571 TFLOP/s in tiles of 128 x 256, 417 in those of 128 x 128, where
 float32 reached 33, and cuBLAS 793 (2026-11-26)."""
-
-PATCH_CYCLES, PLACE_CYCLES, PATCH_WAIT = 16.0, 200.0, 3500.0
-"""The cycles of a thread for an element of a patch that it loads, selects, rounds and stores, for a place that has addresses and
-conditions of its own, and its waits for them in a step of the K loop. On an H200 (2026-11-27) a step took 2.3 us where a thread had 32 elements (C9 of 32 images: 82 us, in tiles of
-128 x 128), 2.5 where it had 64 (C6: 44 us, 128 x 256), and 3.4 where it had 128, of two places (C2: 93 us, 64 x 256)."""
 
 GROUP_READ_CYCLES: Final = 2.0
 """The cycles of an element that a group reads from swizzled memory: of tiles as large, wide ones are faster. Of 1024 x 1024 of
@@ -186,8 +181,7 @@ def _warp_plans(tile: FragmentTile, given: FragmentProduct, target: Target) -> I
         yield Candidate(tile, _cycles(tile, p, grid))
     if p.patches:
         for parts, share, adding in _split(tile, p, target, PROCESSORS * BLOCKS_AT_ONCE):
-            cycles = _cycles(tile, replace(share, batch=share.batch * parts), grid)
-            yield Candidate(replace(tile, parts=parts), cycles + adding)
+            yield Candidate(replace(tile, parts=parts), _cycles(tile, share, grid) + adding)
 
 
 def _group_plans(given: FragmentProduct, target: Target) -> Iterator[Candidate[FragmentTile]]:
@@ -204,12 +198,14 @@ def _group_plans(given: FragmentProduct, target: Target) -> Iterator[Candidate[F
                 if p is given:
                     yield from _whole_plans(own, p, target)
                 for parts, share, adding in _split(own, p, target, PROCESSORS):
-                    yield Candidate(replace(own, parts=parts), _group_cycles(own, share) + adding)
+                    yield Candidate(
+                        replace(own, parts=parts), _group_cycles(own, share, target.grid or Grid()) + adding
+                    )
 
 
 def _whole_plans(tile: FragmentTile, p: FragmentProduct, target: Target) -> Iterator[Candidate[FragmentTile]]:
     """Yields a tile of warpgroups that sums all terms, also with short results that go through shared memory."""
-    cycles, parts = _group_cycles(tile, p), _parts(tile, p, target)
+    cycles, parts = _group_cycles(tile, p, target.grid or Grid()), _parts(tile, p, target)
     if parts:
         yield Candidate(replace(tile, staged=parts), cycles)
     yield Candidate(tile, cycles * SCATTERED_TIME if p.result_bytes < f32.bytes else cycles)
@@ -230,12 +226,12 @@ def _blocks(tile: FragmentTile, p: FragmentProduct) -> int:
 def _split(
     tile: FragmentTile, p: FragmentProduct, target: Target, most: int
 ) -> Iterator[tuple[int, FragmentProduct, float]]:
-    """Yields numbers of parts (split-K) that make at most so many blocks, the share of each, and the cycles of adding them."""
+    """Yields numbers of parts (split-K) that make at most so many blocks, these as products, and the cycles of adding them."""
     lanes = 1.0 if target.grid is None else float(target.grid.lanes * target.grid.multiprocessors)
     for parts in [
         n for n in (PATCH_PARTS if p.patches else PARTS) if _blocks(tile, p) * n <= most and p.depth % n == 0
     ]:
-        share = replace(p, depth=p.depth // parts, terms=p.terms // parts)
+        share = replace(p, batch=p.batch * parts, depth=p.depth // parts, terms=p.terms // parts)
         if share.has_whole(tile):
             adding = ADDING_CYCLES + traffic_cycles(p.results * (2 * parts + 1) * f32.bytes, target)
             yield parts, share, adding * lanes
@@ -261,19 +257,24 @@ def _groups(p: FragmentProduct, tile: FragmentTile) -> int:
     return next(n for n in GROUPS if blocks % n == 0)
 
 
-def _group_cycles(tile: FragmentTile, p: FragmentProduct) -> float:
+def _group_cycles(tile: FragmentTile, p: FragmentProduct, grid: Grid) -> float:
     """Returns the cycles of all threads, in waves of blocks of which the last may be partial."""
     high, wide, deep = _sizes(tile, p.factors)
-    rounds = -(-(p.results // (high * wide)) // PROCESSORS) * PROCESSORS
-    fetched = AHEAD_CYCLES * (1 / high + 1 / wide)
     read = GROUP_READ_CYCLES * (1 / (WARPS_OF_GROUP * FRAGMENT.rows) + 1 / wide)
+    if p.patches:
+        shared, each = _operand_bytes(tile, p), (GROUP_CYCLES + read) / LANES
+        patches = PatchTile(tile.warps * FRAGMENT.threads, shared, high, wide, deep, each, p.factors)
+        return patch_cycles(patches, _blocks(tile, p), p.terms, grid)
+    rounds = -(-_blocks(tile, p) // PROCESSORS) * PROCESSORS
+    fetched = AHEAD_CYCLES * (1 / high + 1 / wide)
     each = (max(GROUP_CYCLES, fetched) + read) * p.factors.bytes / bf16.bytes
-    cycles = rounds * high * wide * p.terms * each
-    if not p.patches:
-        return cycles
-    threads = tile.warps * FRAGMENT.threads
-    step = PATCH_WAIT + PLACE_CYCLES * (wide // gcd(wide, threads)) + PATCH_CYCLES * wide * deep / threads
-    return max(cycles, rounds * LANES * p.terms / deep * step)
+    return rounds * high * wide * p.terms * each
+
+
+def _operand_bytes(tile: FragmentTile, p: FragmentProduct) -> int:
+    """Returns the bytes of all copies of both operand tiles."""
+    high, wide, deep = _sizes(tile, p.factors)
+    return (high + wide) * deep * p.factors.bytes * tile.copies
 
 
 def _sizes(tile: FragmentTile, factors: DType) -> tuple[int, int, int]:
@@ -289,7 +290,7 @@ def _fits(tile: FragmentTile, p: FragmentProduct, target: Target, staged: int = 
     is_shared = high * deep % threads == 0 and wide * deep % threads == 0
     return (
         is_shared
-        and (high + wide) * deep * p.factors.bytes * tile.copies + staged <= most
+        and _operand_bytes(tile, p) + staged <= most
         and target.grid is not None
         and threads <= target.grid.block
     )
