@@ -9,6 +9,7 @@ from weft.cost import (
     FragmentTile,
     ImplicitProduct,
     cheapest,
+    filled_terms,
     fragment_tile_plans,
     implicit_product_plans,
 )
@@ -44,3 +45,15 @@ def test_many_tiles_do_not() -> None:
 def test_products_without_patches_are_not_filled_up() -> None:
     p = FragmentProduct(512, 49, 1, 4608, 4608)
     assert not any(c.decision.filled for c in fragment_tile_plans(p, H200))
+
+
+def test_taps_are_filled_up_where_factors_are_rounded() -> None:
+    assert filled_terms(147, 3, rounded=True) == 256  # 49 taps of 4 channels, and rows of 64 terms
+    assert filled_terms(147, 3, rounded=False) == 160
+    assert filled_terms(144, 16, rounded=True) == 144
+    best = cheapest(implicit_product_plans(64, 112 * 112, 32, 147, H200, bf16, 3)).decision
+    assert best.rounded
+
+
+def test_few_channels_of_few_terms_stay_in_float32() -> None:
+    assert not cheapest(implicit_product_plans(32, 112 * 112, 32, 27, H200, bf16, 3)).decision.rounded

@@ -37,6 +37,13 @@ CASES: dict[str, tuple[str, tuple[int, ...], tuple[int, int], dict[str, Any], Fr
         {"pads": (1, 1, 1, 1), "merged": True},
         FragmentTile(1, 1, 4, 1, parts=3),
     ),
+    "taps filled up": (
+        "sm_80",
+        (1, 3, 4, 4),
+        (16, 48),
+        {"pads": (1, 1, 1, 1), "channels": 4},
+        FragmentTile(1, 1, 2, 1),
+    ),
     "places filled up": (
         "sm_80",
         (1, 16, 3, 3),
