@@ -431,7 +431,8 @@ def _contractions() -> dict[str, list[Sample]]:
                 magnitude=40.0,
             )
             for merged in ({}, {"merged": True})
-        ],
+        ]
+        + [Sample([x[0], numbers(9 * 6, 4), bias], {**pads, "kernel": w.shape[2:], "channels": 6}, magnitude=40.0)],
         "conv_transpose2d": [Sample([x[0], w, bias], {"strides": (2, 2)}, magnitude=40.0)],
         "conv2d_blocked": [
             Sample([numbers(1, 2, 6, 6, 4), numbers(1, 2, 3, 3, 4, 4), numbers(1, 4)], pads, magnitude=80.0)

@@ -34,7 +34,9 @@ from weft.cost.rules.fragment_tile import FragmentProduct, FragmentTile, fragmen
 from weft.cost.rules.gemv import Gemv, gemv_plans
 from weft.cost.rules.inlining import Inline, inline_plans, rearrangement_plans
 from weft.cost.rules.k_blocking import DepthProblem, KBlocks, RowBlock, k_block_plans, row_block_plans
-from weft.cost.graph.implicit_products import ImplicitProduct, implicit_product_plans, whole_steps
+from weft.cost.graph.implicit_products import (
+    ImplicitProduct, filled_channels, filled_terms, implicit_product_plans, whole_steps,
+)
 from weft.cost.graph.merging import MergeAxes, merge_plans
 from weft.cost.graph.layout import (
     Convolution, Form, Layout, blocked_cycles, depthwise_cycles, dot_product_cycles, grouped_cycles, packing_cycles,
@@ -138,6 +140,7 @@ __all__ = [
     "byte_panel_plans", "byte_fragment_plans", "bytes_of", "bytes_touched",
     "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at", "depth_plans", "depthwise_cycles",
     "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements", "enough_tasks",
+    "filled_channels", "filled_terms",
     "fma_cycles", "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "grid_operand_plans",
     "group_blocks", "grouped_cycles", "grouped_plans", "guess_of", "implicit_product_plans", "inline_plans",
     "inner_order_plans", "input_block", "is_gathered", "is_transposed", "join_attention_plans", "k_block_plans", "l2_cycles",

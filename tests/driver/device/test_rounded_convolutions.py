@@ -13,7 +13,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from tests.runtime.devices.fake_driver import FakeDriver
 
 import weft
-from weft.cost import Candidate, FragmentTile, ImplicitProduct
+from weft.cost import Candidate, FragmentTile, ImplicitProduct, filled_terms
 from weft.driver.build import build
 from weft.driver.options import CompileOptions
 
@@ -22,7 +22,8 @@ CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "3x3 by groups of warps": ((2, 64, 8, 8), (64, 64, 3, 3), {"pads": [1] * 4}),
     "stride": ((4, 16, 16, 16), (64, 16, 3, 3), {"pads": [1] * 4, "strides": [2, 2]}),
     "one tap at a stride": ((4, 64, 16, 16), (64, 64, 1, 1), {"strides": [2, 2]}),
-    "terms filled up": ((2, 3, 32, 32), (64, 3, 7, 7), {"pads": [3] * 4, "strides": [2, 2]}),
+    "parts of the terms": ((1, 128, 7, 7), (64, 128, 3, 3), {"pads": [1] * 4}),
+    "taps filled up": ((2, 3, 32, 32), (64, 3, 7, 7), {"pads": [3] * 4, "strides": [2, 2]}),
 }
 
 
@@ -54,7 +55,8 @@ def test_rounded_convolutions(driver: FakeDriver, name: str) -> None:
     model = convolution(shape, weight, attributes, exact=False)
     made = build(model, "cuda", CompileOptions(precision="bf16"), cache=None, choose=in_fragments)
     (kernel,) = made.kernels.values()
-    assert ("wgmma_bf16" if prod(weight[1:]) % 64 == 0 else "cuda.mma_bf16") in kernel.flat
+    terms = filled_terms(prod(weight[1:]), weight[1], rounded=True)
+    assert ("wgmma_bf16" if terms % 64 == 0 else "cuda.mma_bf16") in kernel.flat
     assert "patches =" not in kernel.flat
     x = np.random.default_rng(1).standard_normal(shape, np.float32)
     rounded = x.astype(ml_dtypes.bfloat16).astype(np.float32)

@@ -11,8 +11,9 @@ from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
 from weft.cost.rules.fragment_tile import FragmentProduct, fragment_tile_plans
 from weft.cost.rules.shared_tile import NO_TILE, SharedTile, plain_product, shared_tile_plans
-from weft.support.dtypes import DType, f32
+from weft.support.dtypes import DType, bf16, f32
 from weft.targets import Target
+from weft.targets.instructions import FRAGMENT, SWIZZLED_BYTES
 
 WHOLE_STEP: Final = 16
 """Terms of a product that are computed between two fetches: of steps that are not whole, each term would have a condition."""
@@ -36,20 +37,42 @@ class ImplicitProduct(Decision):
     rounded: bool = False
 
 
+def filled_channels(channels: int, *, rounded: bool) -> int:
+    """Returns the terms of a tap: of *rounded* factors, threads fetch vectors of so many channels of one tap."""
+    return -(-channels // FRAGMENT.quads) * FRAGMENT.quads if rounded else channels
+
+
+def filled_terms(terms: int, channels: int, *, rounded: bool) -> int:
+    """Returns the terms of an implicit product of so many, with those of zeros: taps of filled channels, and whole steps.
+
+    Where taps are filled up, all terms are whole rows of swizzled memory.
+    """
+    filled = terms // channels * filled_channels(channels, rounded=rounded)
+    row = SWIZZLED_BYTES // bf16.bytes
+    return whole_steps(terms) if filled == terms else -(-filled // row) * row
+
+
 def whole_steps(terms: int) -> int:
     """Returns the terms of an implicit product that has so many, with those of zeros that make its steps whole."""
     return terms if terms < WHOLE_STEP else -(-terms // WHOLE_STEP) * WHOLE_STEP
 
 
 def implicit_product_plans(
-    channels: int, places: int, images: int, terms: int, target: Target, factors: DType = f32
+    channels: int,
+    places: int,
+    images: int,
+    terms: int,
+    target: Target,
+    factors: DType = f32,
+    read: int = FRAGMENT.quads,
 ) -> list[Candidate[ImplicitProduct]]:
-    """Returns the choices for *channels* of so many *places* of each of the *images*, each a sum of so many *terms*.
+    """Returns the choices for *channels* of so many *places* of each of the *images*, each a sum of so many *terms*, of taps of
+    the channels that are *read*.
 
     The cycles of a product are those of its best tile; place by place, each thread reads both factors of each of its terms.
     *factors* other than of float32 are those of products in fragments, if these are faster.
     """
-    terms = whole_steps(terms)
+    rounded, terms = filled_terms(terms, read, rounded=True), whole_steps(terms)
     plans = list(shared_tile_plans(plain_product(channels, places, images, terms), target))
     alone = min([c.cycles for c in plans if c.decision == NO_TILE], default=inf)
     found = [
@@ -62,7 +85,7 @@ def implicit_product_plans(
     for merged in (False, True) if factors is not f32 else ():
         columns, batch = (places * images, 1) if merged else (places, images)
         tiles = fragment_tile_plans(
-            FragmentProduct(channels, columns, batch, terms, terms, factors, patches=True), target
+            FragmentProduct(channels, columns, batch, rounded, rounded, factors, patches=True), target
         )
         best = min([c.cycles for c in tiles if c.decision.warps], default=None)
         if best is not None and (images > 1 or not merged):

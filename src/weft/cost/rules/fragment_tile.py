@@ -8,6 +8,7 @@ from typing import Final
 
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.grid_time import traffic_cycles
+from weft.cost.rules.patch_tile import PatchTile, patch_cycles
 from weft.cost.rules.shared_tile import GLOBAL_CYCLES, LEAST_BLOCKS, SHARED_CYCLES, plain_product, shared_tile_plans
 from weft.support.dtypes import DType, bf16, f32
 from weft.targets import Grid, Target
@@ -54,11 +55,6 @@ GROUP_CYCLES, AHEAD_CYCLES = 1 / 16, 7.0
 longer. On an H200 prototypes of 4096 x 4096 of bf16 reached 571 TFLOP/s in tiles of 128 x 256, 417 in those of 128 x 128, where
 float32 reached 33, and cuBLAS 793 (2026-11-26)."""
 
-PATCH_CYCLES, PATCH_WAIT = 16.0, 3700.0
-"""The cycles of a thread for an element of a patch that it loads, selects, rounds and stores, and its waits for them in a step
-of the K loop. On an H200 (2026-11-27) a step took 2.3 us where a thread had 32 elements (C9 of 32 images: 82 us, in tiles of
-128 x 128), 2.5 where it had 64 (C6: 44 us, 128 x 256), and 3.4 where it had 128 (C2: 93 us, 64 x 256)."""
-
 GROUP_READ_CYCLES: Final = 2.0
 """The cycles of an element that a group reads from swizzled memory: of tiles as large, wide ones are faster. Of 1024 x 1024 of
 bf16, those of 64 x 128 took 7.1 us, and of 128 x 64 8.5 us (H200, 2026-11-26)."""
@@ -76,6 +72,9 @@ PROCESSORS, LANES = 132, 128
 PARTS: Final = (2, 3, 4, 6, 8, 12, 16)
 """Candidate numbers of parts of the terms where multiprocessors would be idle. Of 128 rows and 768 columns of bf16, 24 blocks of
 64 x 64 took 5.07 us for 768 terms, and 14.85 us for 3072 (H200, 2026-11-26): 0.27 us for each 64 terms, and 1.8 us besides."""
+
+PATCH_PARTS: Final = (*PARTS, 9, 18, 24)
+"""Candidate numbers of parts for terms that are 3 x 3 taps of some channels."""
 
 ADDING_CYCLES: Final = 1300.0
 """Cycles of the kernel that adds partial sums, beside their traffic: of 128 x 768 it took 1.40 us for 8 parts, and 2.06 us for 16
@@ -107,6 +106,9 @@ class FragmentTile(Decision):
     With several *copies* (pipeline stages) of the operand tiles in swizzled shared memory, warpgroups multiply while copies
     for *ahead* later iterations are in flight. If *staged* is not 0, results go through shared memory in that many parts of
     the columns, so that threads store whole vectors.
+
+    With several *parts* of the terms (split-K), a second kernel adds their sums; the columns may be *filled* up to whole tiles
+    with zeros then, which that kernel does not read.
     """
 
     question = "the fragments of a block of warps"
@@ -120,6 +122,7 @@ class FragmentTile(Decision):
     ahead: int = 0
     staged: int = 0
     parts: int = 1
+    filled: bool = False
 
 
 @dataclass(frozen=True)
@@ -165,36 +168,73 @@ def fragment_tile_plans(p: FragmentProduct, target: Target) -> Iterator[Candidat
         for m in ROWS:
             for n in COLUMNS:
                 for steps in STEPS:
-                    tile = FragmentTile(warps, m, n, steps)
-                    if p.has_whole(tile) and _fits(tile, p, target):
-                        yield Candidate(replace(tile, groups=_groups(p, tile)), _cycles(tile, p, grid))
+                    yield from _warp_plans(FragmentTile(warps, m, n, steps), p, target)
 
 
-def _group_plans(p: FragmentProduct, target: Target) -> Iterator[Candidate[FragmentTile]]:
+def _warp_plans(tile: FragmentTile, given: FragmentProduct, target: Target) -> Iterator[Candidate[FragmentTile]]:
+    """Yields a tile of single warps, and those that split the terms of a product with patches."""
+    p, grid = _filled(given, tile), target.grid or Grid()
+    if not p.has_whole(tile) or not _fits(tile, p, target):
+        return
+    tile = replace(tile, groups=_groups(p, tile), filled=p is not given)
+    if p is given:
+        yield Candidate(tile, _cycles(tile, p, grid))
+    if p.patches:
+        for parts, share, adding in _split(tile, p, target, PROCESSORS * BLOCKS_AT_ONCE):
+            yield Candidate(replace(tile, parts=parts), _cycles(tile, share, grid) + adding)
+
+
+def _group_plans(given: FragmentProduct, target: Target) -> Iterator[Candidate[FragmentTile]]:
     """Yields the tiles of warpgroups."""
     for groups in WARP_GROUPS:
         for n in GROUP_FRAGMENTS:
-            blocks = p.results // (groups * WARPS_OF_GROUP * FRAGMENT.rows * n * FRAGMENT.columns)
-            for copies in COPIES_ALONE if blocks <= PROCESSORS else COPIES:
-                tile = FragmentTile(WARPS_OF_GROUP * groups, 1, n, GROUP_STEPS, 1, copies, copies - 2)
+            tile = FragmentTile(WARPS_OF_GROUP * groups, 1, n, GROUP_STEPS)
+            p = _filled(given, tile)
+            for copies in COPIES_ALONE if _blocks(tile, p) <= PROCESSORS else COPIES:
+                tile = replace(tile, copies=copies, ahead=copies - 2)
                 if not p.has_whole(tile) or not _fits(tile, p, target):
                     continue
-                tile, cycles = replace(tile, groups=_groups(p, tile)), _group_cycles(tile, p)
-                parts = _parts(tile, p, target)
-                if parts:
-                    yield Candidate(replace(tile, staged=parts), cycles)
-                yield Candidate(tile, cycles * SCATTERED_TIME if p.result_bytes < f32.bytes else cycles)
-                yield from _split(tile, blocks, p, target)
+                own = replace(tile, groups=_groups(p, tile), filled=p is not given)
+                if p is given:
+                    yield from _whole_plans(own, p, target)
+                for parts, share, adding in _split(own, p, target, PROCESSORS):
+                    yield Candidate(
+                        replace(own, parts=parts), _group_cycles(own, share, target.grid or Grid()) + adding
+                    )
 
 
-def _split(tile: FragmentTile, blocks: int, p: FragmentProduct, target: Target) -> Iterator[Candidate[FragmentTile]]:
-    """Yields the split-K variants of a tile: no more blocks than multiprocessors, and a launch that adds."""
+def _whole_plans(tile: FragmentTile, p: FragmentProduct, target: Target) -> Iterator[Candidate[FragmentTile]]:
+    """Yields a tile of warpgroups that sums all terms, also with short results that go through shared memory."""
+    cycles, parts = _group_cycles(tile, p, target.grid or Grid()), _parts(tile, p, target)
+    if parts:
+        yield Candidate(replace(tile, staged=parts), cycles)
+    yield Candidate(tile, cycles * SCATTERED_TIME if p.result_bytes < f32.bytes else cycles)
+
+
+def _filled(p: FragmentProduct, tile: FragmentTile) -> FragmentProduct:
+    """Returns a product with patches whose columns are filled up to whole tiles; others as they are."""
+    wide = _sizes(tile, p.factors)[1]
+    return replace(p, columns=-(-p.columns // wide) * wide) if p.patches and p.columns % wide else p
+
+
+def _blocks(tile: FragmentTile, p: FragmentProduct) -> int:
+    """Returns the number of thread blocks of a tile that sums all terms."""
+    high, wide, _ = _sizes(tile, p.factors)
+    return p.results // (high * wide)
+
+
+def _split(
+    tile: FragmentTile, p: FragmentProduct, target: Target, most: int
+) -> Iterator[tuple[int, FragmentProduct, float]]:
+    """Yields numbers of parts (split-K) that make at most so many blocks, these as products, and the cycles of adding them."""
     lanes = 1.0 if target.grid is None else float(target.grid.lanes * target.grid.multiprocessors)
-    for parts in [n for n in PARTS if blocks * n <= PROCESSORS and p.depth % n == 0]:
-        share = replace(p, depth=p.depth // parts, terms=p.terms // parts)
+    for parts in [
+        n for n in (PATCH_PARTS if p.patches else PARTS) if _blocks(tile, p) * n <= most and p.depth % n == 0
+    ]:
+        share = replace(p, batch=p.batch * parts, depth=p.depth // parts, terms=p.terms // parts)
         if share.has_whole(tile):
             adding = ADDING_CYCLES + traffic_cycles(p.results * (2 * parts + 1) * f32.bytes, target)
-            yield Candidate(replace(tile, parts=parts), _group_cycles(tile, share) + adding * lanes)
+            yield parts, share, adding * lanes
 
 
 def _parts(tile: FragmentTile, p: FragmentProduct, target: Target) -> int:
@@ -217,19 +257,24 @@ def _groups(p: FragmentProduct, tile: FragmentTile) -> int:
     return next(n for n in GROUPS if blocks % n == 0)
 
 
-def _group_cycles(tile: FragmentTile, p: FragmentProduct) -> float:
+def _group_cycles(tile: FragmentTile, p: FragmentProduct, grid: Grid) -> float:
     """Returns the cycles of all threads, in waves of blocks of which the last may be partial."""
     high, wide, deep = _sizes(tile, p.factors)
-    rounds = -(-(p.results // (high * wide)) // PROCESSORS) * PROCESSORS
-    fetched = AHEAD_CYCLES * (1 / high + 1 / wide)
     read = GROUP_READ_CYCLES * (1 / (WARPS_OF_GROUP * FRAGMENT.rows) + 1 / wide)
+    if p.patches:
+        shared, each = _operand_bytes(tile, p), (GROUP_CYCLES + read) / LANES
+        patches = PatchTile(tile.warps * FRAGMENT.threads, shared, high, wide, deep, each, p.factors)
+        return patch_cycles(patches, _blocks(tile, p), p.terms, grid)
+    rounds = -(-_blocks(tile, p) // PROCESSORS) * PROCESSORS
+    fetched = AHEAD_CYCLES * (1 / high + 1 / wide)
     each = (max(GROUP_CYCLES, fetched) + read) * p.factors.bytes / bf16.bytes
-    cycles = rounds * high * wide * p.terms * each
-    if not p.patches:
-        return cycles
-    fetched_by_thread = wide * deep / (tile.warps * FRAGMENT.threads)
-    step = PATCH_WAIT + PATCH_CYCLES * fetched_by_thread
-    return max(cycles, rounds * LANES * p.terms / deep * step)
+    return rounds * high * wide * p.terms * each
+
+
+def _operand_bytes(tile: FragmentTile, p: FragmentProduct) -> int:
+    """Returns the bytes of all copies of both operand tiles."""
+    high, wide, deep = _sizes(tile, p.factors)
+    return (high + wide) * deep * p.factors.bytes * tile.copies
 
 
 def _sizes(tile: FragmentTile, factors: DType) -> tuple[int, int, int]:
@@ -245,7 +290,7 @@ def _fits(tile: FragmentTile, p: FragmentProduct, target: Target, staged: int = 
     is_shared = high * deep % threads == 0 and wide * deep % threads == 0
     return (
         is_shared
-        and (high + wide) * deep * p.factors.bytes * tile.copies + staged <= most
+        and _operand_bytes(tile, p) + staged <= most
         and target.grid is not None
         and threads <= target.grid.block
     )

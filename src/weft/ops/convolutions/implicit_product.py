@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.ir import Expr, all_of, cast, const, prove, select
+from weft.ir import Expr, all_of, cast, const, index, prove, select, simplify
 from weft.ops.convolutions.conv import Ints, add_bias, check_window, window_sizes
 from weft.ops.registry import operator
 from weft.ops.shapes import product, show_shape, size_bounds, sized
@@ -30,24 +30,26 @@ def conv2d_implicit(
     dilations: Ints = (1, 1),
     merged: bool = False,
     trans: bool = False,
+    channels: int | None = None,
 ) -> Tensor:
     """Convolution of x [N, C, *S] with w [K1 * K2 ... * C, OC] to [N, OC, places], for any number of spatial dimensions.
 
     Channels are the innermost terms of the sum: the terms of a step are those of one tap, with one condition for its padding. The
     weight may have more rows, of zeros, so that all steps are whole. With *merged*, the images are in the columns of one product,
-    beside each other. With *trans*, the weight is [OC, K1 * K2 ... * C].
+    beside each other. With *trans*, the weight is [OC, K1 * K2 ... * C]. With *channels*, each tap has so many terms, of which
+    those beyond the image's C are zeros.
 
     Patches are in the type of the weight, to which they are rounded where they are read; products are summed in float32.
     """
     check_window("conv2d_implicit", x.rank - 2, len(kernel), strides, pads, dilations)
     taps = sized(*kernel)
-    terms = product((*taps, x.shape[1]))
+    terms = product((*taps, x.shape[1] if channels is None else index(channels)))
     made, rows = w.shape if trans else reversed(w.shape)
     if prove(rows < terms, size_bounds(terms)):
         raise TypeMismatch(
             f"conv2d_implicit: {show_shape(w.shape)} has not a row for each of {show_shape((terms,))} terms"
         )
-    patches = _patches(x, w, taps, rows, strides, pads, dilations, merged=merged)
+    patches = _patches(x, w, taps, (rows, terms), strides, pads, dilations, merged=merged)
     k, places = reduce_axis(rows, "k"), product(_outs(x, taps, strides, pads, dilations))
     shape = (x.shape[0], made, places)
 
@@ -72,13 +74,21 @@ def _outs(x: Tensor, taps: Sequence[Expr], strides: Ints, pads: Ints, dilations:
 
 
 def _patches(
-    x: Tensor, w: Tensor, taps: Sequence[Expr], rows: Expr, strides: Ints, pads: Ints, dilations: Ints, *, merged: bool
+    x: Tensor,
+    w: Tensor,
+    taps: Sequence[Expr],
+    sizes: tuple[Expr, Expr],
+    strides: Ints,
+    pads: Ints,
+    dilations: Ints,
+    *,
+    merged: bool,
 ) -> Tensor:
     """Returns the patches in the type that *x* is stored in, or that of the weight *w* where this is narrower."""
 
     def made(t: Tensor) -> Tensor:
         stored = w.stored.dtype if isinstance(w, Widened) and not isinstance(x, Widened) else t.dtype
-        return _patches_of(t, stored, taps, rows, strides, pads, dilations, merged=merged)
+        return _patches_of(t, stored, taps, sizes, strides, pads, dilations, merged=merged)
 
     if isinstance(w, Widened) and not isinstance(x, Widened):
         return Widened.of(made(x))
@@ -89,20 +99,21 @@ def _patches_of(
     x: Tensor,
     stored: DType,
     taps: Sequence[Expr],
-    rows: Expr,
+    sizes: tuple[Expr, Expr],
     strides: Ints,
     pads: Ints,
     dilations: Ints,
     *,
     merged: bool,
 ) -> Tensor:
-    """Returns the elements that meet each tap and channel, for each place; zero beyond the image, and in *rows* beyond these.
+    """Returns the elements that meet each tap and channel, for each place; zero beyond the image, and its channels.
 
-    Images are the first dimension, or *merged* with the places in the last.
+    *sizes* are the rows, of which those beyond the terms are zeros, and the terms. Images are the first dimension, or *merged*
+    with the places in the last.
     """
-    rank, channels = len(taps), x.shape[1]
-    terms, outs = product((*taps, channels)), _outs(x, taps, strides, pads, dilations)
-    places = product(outs)
+    (rows, terms), rank, outs = sizes, len(taps), _outs(x, taps, strides, pads, dilations)
+    channels, places = simplify(terms // product(taps)), product(outs)
+    zero = const(0, stored)
 
     def patch(n: Expr, k: Expr, p: Expr) -> Expr:
         tap, place = _unravelled(k // channels, taps), _unravelled(p, outs)
@@ -111,7 +122,10 @@ def _patches_of(
         inside += [i < size for i, size, b in zip(at, x.shape[2:], pads[rank:], strict=True) if b]
         inside += [] if rows is terms else [k < terms]
         found = x[(n, k % channels, *at)]
-        return select(all_of(inside), found if stored is x.dtype else cast(found, stored), const(0, stored))
+        found = found if stored is x.dtype else cast(found, stored)
+        if channels is not x.shape[1]:
+            found = select(k % channels < x.shape[1], found, zero)
+        return select(all_of(inside), found, zero)
 
     if merged:
         shape = (rows, x.shape[0] * places)

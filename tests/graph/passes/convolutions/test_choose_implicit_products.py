@@ -14,6 +14,7 @@ from weft.graph import Graph, Value, optimize, print_graph
 from weft.graph.passes.convolutions.choose_implicit_products import choose_implicit_products
 from weft.support.dtypes import f32
 from weft.targets import Target, cpu
+from weft.targets.cuda_machines import cuda
 from weft.targets.grid_machines import GENERIC_THREADS, OPENCL
 
 MAPS: dict[str, Callable[[Graph, Value], Value]] = {
@@ -62,6 +63,15 @@ def test_text_before_and_after() -> None:
         "  relu: f32[1, 32, 9, 9] = reshape(relu_1, shape=(1, 32, 9, 9))\n"
         "  return y=relu\n"
     )
+
+
+def test_taps_of_three_channels_are_filled_up_where_factors_are_rounded() -> None:
+    graph = convolution((32, 3, 224, 224), (7, 7), 64, pads=(3, 3, 3, 3), strides=(2, 2))
+
+    found = choose_implicit_products(graph, Choosing(cuda("sm_90")), "bf16")
+    (made,) = [n for n in found.nodes if n.op == "conv2d_implicit"]
+    assert made.attribute("channels") == 4
+    assert [str(v.shape) for v in made.inputs if v is not None][1:2] == ["(64, 256)"]
 
 
 @pytest.mark.parametrize("name", WINDOWS)

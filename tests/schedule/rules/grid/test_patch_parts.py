@@ -30,6 +30,34 @@ CASES: dict[str, tuple[str, tuple[int, ...], tuple[int, int], dict[str, Any], Fr
         FragmentTile(1, 1, 4, 1),
     ),
     "groups of warps": ("sm_90", (1, 64, 8, 8), (64, 64), {"kernel": (1, 1)}, FragmentTile(4, 1, 8, 4, 1, 4, 2)),
+    "parts of the terms": (
+        "sm_80",
+        (2, 16, 4, 4),
+        (16, 144),
+        {"pads": (1, 1, 1, 1), "merged": True},
+        FragmentTile(1, 1, 4, 1, parts=3),
+    ),
+    "taps filled up": (
+        "sm_80",
+        (1, 3, 4, 4),
+        (16, 48),
+        {"pads": (1, 1, 1, 1), "channels": 4},
+        FragmentTile(1, 1, 2, 1),
+    ),
+    "places filled up": (
+        "sm_80",
+        (1, 16, 3, 3),
+        (16, 144),
+        {"pads": (1, 1, 1, 1)},
+        FragmentTile(1, 1, 2, 1, parts=9, filled=True),
+    ),
+    "places filled up, by groups of warps": (
+        "sm_90",
+        (1, 128, 5, 5),
+        (64, 128),
+        {"kernel": (1, 1)},
+        FragmentTile(4, 1, 8, 4, 1, 4, 2, parts=2, filled=True),
+    ),
 }
 
 
@@ -49,4 +77,5 @@ def test_thread_by_thread(name: str) -> None:
     flat = lower(schedule_program(made.program, target, taking(tile)).program, target, verify=True)
     assert ("cuda.wgmma" if tile.copies > 1 else "cuda.mma") in str(flat)
     assert "patches[" not in str(flat)
+    assert len([f for f in flat.functions if "kernel" in f.name]) == (1 if tile.parts == 1 else 2)
     run_case(made, expand_instructions(flat), target)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from weft.cost import ImplicitProduct, Planner, implicit_product_plans, subject_of, whole_steps
+from weft.cost import ImplicitProduct, Planner, filled_channels, filled_terms, implicit_product_plans, subject_of
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
 from weft.graph.rewriting.merged_axes import MergedAxes, Shape
@@ -51,15 +51,14 @@ class _Places(MergedAxes):
         decided = self.planner.decide(
             subject_of(node.output.name),
             ImplicitProduct,
-            lambda machine: implicit_product_plans(made, places, images, terms, machine, factors),
+            lambda machine: implicit_product_plans(made, places, images, terms, machine, factors, w.extents[1]),
         )
         if not decided.product:
             return None
-        turned = new.add("transpose", [w], perm=(*range(2, w.rank), 1, 0))
-        matrix: Value = new.add("reshape", [turned], shape=(terms, made), name=f"{w.name}_matrix")
-        if more := whole_steps(terms) - terms:
-            matrix = new.add("pad", [matrix], pads=(0, 0, more, 0), name=f"{w.name}_steps")
+        matrix = _matrix(new, w, rounded=decided.rounded)
         window: dict[str, Any] = {a: node.attribute(a) for a in ("strides", "pads", "dilations")}
+        if (channels := filled_channels(w.extents[1], rounded=decided.rounded)) != w.extents[1]:
+            window["channels"] = channels
         if prod(kernel) == 1 and set(window["strides"]) == {1} and not any(window["pads"]):
             image = self.merged(new, x, (*x.shape[:2], product(x.shape[2:])))
             kernel, window = (1,), {"strides": (1,), "pads": (0, 0), "dilations": (1,)}
@@ -80,6 +79,20 @@ class _Places(MergedAxes):
         if aligned[2:] == whole[2:]:
             return *aligned[:2], product(whole[2:])
         return (*aligned[:2], ONE) if all(s is ONE for s in aligned[2:]) else None
+
+
+def _matrix(new: Graph, w: Constant, *, rounded: bool) -> Value:
+    """Returns a weight [OC, C, *K] as [K1 * K2 ... * C, OC], with rows of zeros that make taps, and steps, whole."""
+    made, read = w.extents[:2]
+    turned: Value = new.add("transpose", [w], perm=(*range(2, w.rank), 1, 0))
+    if more := filled_channels(read, rounded=rounded) - read:
+        ends = (*[0] * (w.rank - 2), more, 0)
+        turned = new.add("pad", [turned], pads=(*[0] * w.rank, *ends), name=f"{w.name}_channels")
+    terms = prod(w.extents[2:]) * (read + more)
+    matrix: Value = new.add("reshape", [turned], shape=(terms, made), name=f"{w.name}_matrix")
+    if more := filled_terms(prod(w.extents[1:]), read, rounded=rounded) - terms:
+        matrix = new.add("pad", [matrix], pads=(0, 0, more, 0), name=f"{w.name}_steps")
+    return matrix
 
 
 def _is_product(node: Node, w: Constant) -> bool:

@@ -21,6 +21,7 @@ from weft.cost import FragmentProduct, FragmentTile, Planner, elements, fragment
 from weft.ir import Const, Var
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.rules.block_facts import block_of, inputs_of, reduce_axes, spatial_axes
+from weft.schedule.rules.grid.filled_axes import fill_up
 from weft.schedule.rules.grid.partial_sums import split_k
 from weft.schedule.rules.grid.patch_parts import by_places, is_formula, selects
 from weft.schedule.rules.grid.swizzled_parts import lay_out_swizzled
@@ -62,6 +63,8 @@ def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner, threads: int
 def _take(s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, threads: int) -> None:
     """Applies a tile; a kernel that adds partial sums has blocks of *threads* threads."""
     factors = inputs_of(block_of(s, ref))[0].buffer.dtype
+    if tile.filled:
+        axes = fill_up(s, ref, {axes.column.var: _extents(tile, factors)[1]})
     split_k(s, ref, axes, tile.parts, threads, lambda sums, own: _tile(s, sums, own, tile, factors))
 
 

@@ -35,13 +35,13 @@ from weft.cost import (
 from weft.ir import Expr, RangesOrZero, Var
 from weft.loop import Block
 from weft.schedule.cursors.state import BlockRef, LoopRef
-from weft.schedule.legality.placement import readers
 from weft.schedule.rules.block_facts import (
     block_of,
     inputs_of,
     reduce_axes,
     spatial_axes,
 )
+from weft.schedule.rules.grid.filled_axes import fill_up
 from weft.schedule.rules.grid.partial_sums import partial_sums, split_k
 from weft.schedule.rules.grid.thread_reduction import reader_of
 from weft.schedule.rules.grid.tile_axes import TileAxes, own_loops, reader_loops, tile_axes
@@ -92,27 +92,19 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile, threads:
     if min(tile.high, tile.wide) == 1:
         raise ScheduleError("a tile has several rows, and several columns")
     if tile.filled:
-        axes = _fill_up(s, ref, axes, tile)
+        axes = fill_up(s, ref, _filled_sizes(axes, tile))
     split_k(s, ref, axes, tile.parts, threads, lambda sums, own: _tile_blocks(s, sums, own, tile))
 
 
-def _fill_up(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> TileAxes:
-    """Fills the terms up with zeros to whole steps of all parts; returns the axes then.
+def _filled_sizes(axes: TileAxes, tile: SharedTile) -> dict[Var, int]:
+    """Returns of what the axes become multiples: whole steps of all parts, and, where another kernel adds the sums, whole tiles.
 
-    The copies with zeros are computed by the threads that fetch from them (`inline_fetches`). Where another kernel adds the sums,
-    rows and columns are filled up to whole tiles, too: a fetch under a condition waits for the one before.
+    A fetch under a condition waits for the one before.
     """
     sizes = {axes.depth.var: tile.parts * tile.steps}
     if tile.parts > 1:
         sizes |= {axes.row.var: tile.high, axes.column.var: tile.wide}
-    result = block_of(s, ref).writes[0].buffer
-    copies = s.pad_einsum(ref, [sizes.get(a.var, 1) for a in block_of(s, ref).axes])
-    if block_of(s, ref).writes[0].buffer is not result and readers(s.function, block_of(s, copies[-1])):
-        s.compute_inline(copies[-1])
-    found = tile_axes(s, ref)
-    if found is None:
-        raise ScheduleError(f"{ref.name} has other axes once it is filled up")
-    return found
+    return sizes
 
 
 def _tile_blocks(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> None:
