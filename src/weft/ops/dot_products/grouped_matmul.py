@@ -78,7 +78,7 @@ def matmul_grouped(a: Tensor, p: Tensor, *, columns: int) -> Tensor:
 
 @operator("matmul_summed", reads_bits=True)
 def matmul_summed(a: Tensor, b: Tensor, *, trans: bool = False) -> Tensor:
-    """[*B, M, K] times matrices [*B, K, N] (or [*B, N, K], when *trans*) of narrow elements as they lie, to their sums [*B, M, N].
+    """[*B, M, K] times [*B, K, N] (or [*B, N, K], when *trans*) of narrow elements as they lie, to their sums [*B, M, N].
 
     Batch dimensions broadcast. The left factor may be of the type of the sums, in which products are made in any case.
     """
