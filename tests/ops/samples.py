@@ -384,6 +384,7 @@ def _contractions() -> dict[str, list[Sample]]:
         "matmul_summed": [
             Sample([few(2, 3, 16), matrix]),
             Sample([few(3, 16), few(20, 16)], {"trans": True}),
+            Sample([few(2, 3, 16), few(2, 16, 5)]),
         ],
         "round_tf32": [Sample([numbers(3, 40)]), Sample([EXTREMES])],
         "matmul_tf32": [Sample([numbers(2, 3, 16).view(np.uint32), numbers(5, 16).view(np.uint32)], magnitude=16.0)],

@@ -53,6 +53,7 @@ from weft.cost.graph.matrix_convolutions import (
     narrow_convolution_plans,
 )
 from weft.cost.graph.combining import CombineProducts, combine_product_plans
+from weft.cost.graph.rounded_attention import RoundedAttention, rounded_attention_plans
 from weft.cost.graph.packing import (
     PANEL_VECTORS, GridOperand, Panel, RightOperand, TurnedWeight, grid_operand_plans, panel_plans, right_operand_plans,
     turned_weight_plans,
@@ -128,7 +129,7 @@ __all__ = [
     "INLINED_CALLS", "NESTED_CALLS",
     "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM", "PadInput", "Panel", "Parallel", "PartExtent", "Plan", "Planner",
     "Prefetch", "PrefetchSteps", "Probe", "Question", "RANGE_DEPTH", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
-    "RightOperand", "RoundedFactors", "RowBlock", "RowGroup", "RowThreads", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE",
+    "RightOperand", "RoundedAttention", "RoundedFactors", "RowBlock", "RowGroup", "RowThreads", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE",
     "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHORT_TRANSFORM", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED",
     "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "SharePatches", "SharedTile", "SketchProblem", "SkipPadding",
     "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "Takes", "ThreadBlock", "Tile",
@@ -150,7 +151,8 @@ __all__ = [
     "pad_input_plans", "padded_parts", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans",
     "plain_cycles", "possible_cases", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of",
     "rearrangement_plans", "recomputation_plans", "reduce_order_plans", "reduce_tile_plans", "register_tile_plans",
-    "remainder_versions", "right_operand_plans", "rounded_factor_plans", "row_block_plans", "row_stride", "row_thread_plans",
+    "remainder_versions", "right_operand_plans", "rounded_attention_plans", "rounded_factor_plans", "row_block_plans",
+    "row_stride", "row_thread_plans",
     "rule_plans", "shared_tile_plans", "size_of", "step_along", "subject_of", "table_plans", "taken_apart_plans",
     "thread_block_plans", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans", "turned_weight_plans",
     "unfused_cycles", "unrolled_steps",

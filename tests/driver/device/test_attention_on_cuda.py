@@ -11,6 +11,7 @@ from tests.schedule.programs import Array
 
 import weft
 from weft.driver.build import build
+from weft.driver.options import CompileOptions
 
 MANY = 8192
 """Rows of queries for which a device is full of warps."""
@@ -63,3 +64,43 @@ def test_it_is_one_kernel(kind: int) -> None:
     made = build(attention(MANY, 512, kind), "cuda -arch=sm_90", cache=None)
     (kernel,) = made.kernels.values()
     assert ("cuda.wgmma_registers_f16" in kernel.flat) == (kind == TensorProto.FLOAT16)
+
+
+def layer(rows: int) -> onnx.ModelProto:
+    """Returns attention of two heads of size 64 to vectors of 64 elements, and the projection of its result: `x` -> `y`."""
+    rng = np.random.default_rng(0)
+    weights = [onnx.numpy_helper.from_array(rng.standard_normal((64, 128), np.float32) / 8, n) for n in "qkv"]
+    weights.append(onnx.numpy_helper.from_array(rng.standard_normal((128, 64), np.float32) / 11, "p"))
+    weights += [
+        onnx.numpy_helper.from_array(np.asarray(s, np.int64), n)
+        for n, s in (("h", (1, rows, 2, 64)), ("w", (1, rows, 128)))
+    ]
+    nodes = []
+    for n, perm in (("q", (0, 2, 1, 3)), ("k", (0, 2, 1, 3)), ("v", (0, 2, 1, 3))):
+        nodes += [
+            helper.make_node("MatMul", ["x", n], [f"{n}m"]),
+            helper.make_node("Reshape", [f"{n}m", "h"], [f"{n}r"]),
+            helper.make_node("Transpose", [f"{n}r"], [f"{n}t"], perm=perm),
+        ]
+    nodes += [
+        helper.make_node("Attention", ["qt", "kt", "vt"], ["a"]),
+        helper.make_node("Transpose", ["a"], ["t"], perm=(0, 2, 1, 3)),
+        helper.make_node("Reshape", ["t", "w"], ["j"]),
+        helper.make_node("MatMul", ["j", "p"], ["y"]),
+    ]
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, (1, rows, 64)) for n in "xy")
+    graph = helper.make_graph(nodes, "layer", [x], [y], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+
+
+@pytest.mark.slow
+def test_factors_and_result_are_rounded_for_fragments(driver: FakeDriver) -> None:
+    """Rounding takes no kernel: that of factors is part of their products, that of the result of the attention."""
+    model = layer(64)
+    made = build(model, "cuda -arch=sm_90", CompileOptions(precision="bf16"), cache=None)
+    assert not any(g.nodes[0].op == "cast" for g in made.fused.groups[1:])
+    (kernel,) = [k for key, k in made.kernels.items() if "softmax" in key]
+    assert "cuda.wgmma_registers_bf16" in kernel.flat
+    x = np.random.default_rng(1).standard_normal((1, 64, 64), np.float32)
+    expected, found = weft.compile(model).run([x])[0], weft.Model(made.package).run([x])[0]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-2 * np.abs(expected).max())

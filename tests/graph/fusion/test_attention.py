@@ -12,7 +12,7 @@ from tests.graph.oracle import run_fused, run_graph
 
 from weft.cost import Choosing
 from weft.graph import FusedGraph, Graph, Value, fuse
-from weft.support.dtypes import f32
+from weft.support.dtypes import bf16, f32
 from weft.targets.grid_machines import OPENCL
 
 HEADS, LENGTH, SIZE = 2, 12, 8
@@ -50,6 +50,28 @@ def test_it_is_one_group() -> None:
 def test_a_machine_without_threads_has_several() -> None:
     g = Graph()
     assert len(fused(one_output(g, written_out(g)[1]), whole=False).groups) > 1
+
+
+def test_a_conversion_of_the_result_is_part_of_its_epilogue() -> None:
+    g = Graph()
+    made = fused(one_output(g, g.add("cast", [written_out(g)[1]], dtype=bf16)))
+    assert names(made) == ["transpose+transpose+transpose+matmul+add+softmax+matmul+transpose+cast"]
+
+
+def test_a_result_that_others_read_as_it_is_is_converted_apart() -> None:
+    g = Graph()
+    result = written_out(g)[1]
+    g.output(result, "y")
+    made = fused(one_output(g, g.add("cast", [result], dtype=bf16)))
+    assert names(made) == ["transpose+transpose+transpose+matmul+add+softmax+matmul+transpose", "cast"]
+
+
+def test_factors_of_16_bits_are_stored_before_fragments_take_them() -> None:
+    g = Graph()
+    q, k, v = (g.add("cast", [g.input(n, (2, LENGTH, SIZE), f32)], dtype=bf16) for n in "qkv")
+    scores = g.add("matmul_summed", [q, k], trans=True)
+    made = fused(one_output(g, g.add("matmul_summed", [g.add("softmax", [scores], axis=2), v])))
+    assert names(made) == ["cast", "cast", "cast", "matmul_summed+softmax+matmul_summed"]
 
 
 def weights_are_an_output() -> Graph:

@@ -142,9 +142,12 @@ def test_a_pass_that_is_off_is_skipped() -> None:
             "fold_dequantization",
             "place_weight_dequantization",
             "narrow_convolutions",
+            "round_attention",
         },
         "level 2": winograd | {"choose_layouts"},
-        "level 1": winograd | {"choose_layouts", "combine_products", "pack_matrices"} | bytes_of_weights,
+        "level 1": winograd
+        | {"choose_layouts", "combine_products", "pack_matrices", "round_attention"}
+        | bytes_of_weights,
     }
     ran = {name for name, status in statuses(Switches(opt_level=0)).items() if status != "skipped"}
     assert ran == {"replace_empty_tensors", "eliminate_dead_code", "guard_indices", "bound_buffers"}

@@ -52,7 +52,8 @@ class Surroundings:
 def attention_around(softmax: Node, known: Surroundings) -> list[Node] | None:
     """Returns a node of each group that is one attention with *softmax*, in order; None if there is none.
 
-    Where all that reads the result is a transposition, as of heads that are joined again, it is the last of them.
+    Where all that reads the result is a transposition, as of heads that are joined again, or a map of it alone, as a conversion,
+    these are the last of them.
     """
     scores = softmax.inputs[0] if softmax.op == "softmax" else None
     if scores is None or normalize_axis(softmax.attribute("axis"), scores.rank) != scores.rank - 1:
@@ -63,14 +64,25 @@ def attention_around(softmax: Node, known: Surroundings) -> list[Node] | None:
         return None
     if after is not known.product(after) or known.only_user(scores) is not softmax or known.result(first) is not scores:
         return None
-    return [first, softmax, after, *_joined_heads(after, known)]
+    return [first, softmax, after, *_followers(after, known)]
 
 
-def _joined_heads(product: Node, known: Surroundings) -> list[Node]:
-    """Returns the transposition that is all that reads the result of *product*, if there is one."""
+def _followers(product: Node, known: Surroundings) -> list[Node]:
+    """Returns what reads each element of the result of *product* once, each the only reader of the one before: its epilogue."""
+    found: list[Node] = []
     made = known.result(product)
-    after = None if made is None else known.only_user(made)
-    return [after] if after is not None and after.op == "transpose" and after in known.facts else []
+    while made is not None and (after := known.only_user(made)) is not None and _keeps_elements(after, known):
+        found.append(after)
+        made = after.output
+    return found
+
+
+def _keeps_elements(node: Node, known: Surroundings) -> bool:
+    """Tells whether *node* makes an element of each element that it reads: a transposition, or a map of its one input."""
+    if node not in known.facts or len(known.group(node)) > 1:
+        return False
+    is_map = known.facts[node].is_map and len(node.inputs) == 1
+    return node.op == "transpose" or (is_map and len(node.outputs) == 1)
 
 
 def sizes_of(found: Sequence[Node]) -> AttentionSizes:

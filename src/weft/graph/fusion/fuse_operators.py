@@ -32,7 +32,7 @@ from weft.graph.fusion.groups import Alias, FusedGraph, Group
 from weft.graph.fusion.node_facts import facts_of, is_rename, view_offset
 from weft.ir import ONE, Const, Expr, Var, index, simplify, substitute
 from weft.ops import OPERATORS
-from weft.te import OpClass
+from weft.te import OpClass, is_narrow
 
 SPARE_BUFFERS: Final = 2
 """The number of buffers reserved for a kernel's intermediate results."""
@@ -168,11 +168,15 @@ class _Fusion:
             return True
         facts = self.facts[end]
         if end in self.attention:
-            return True
+            return not self._rounds(path)
         read = [i for i, v in enumerate(end.inputs) if v is not None and v.producer in path]
         if facts.kind is OpClass.COMPLEX_OUT_FUSABLE:
             return all(facts.streams[i] for i in read) and self._only_rearranges(path)
         return end in self.anchor and all(facts.reads[i] <= OpClass.REDUCTION for i in read)
+
+    def _rounds(self, nodes: set[Node]) -> bool:
+        """Tells whether the sets of *nodes* make a factor of 16 bits of a wider one: fragments take it as it is in memory."""
+        return any(_narrows(n) for m in nodes for n in self.set_of[m])
 
     def _only_rearranges(self, nodes: set[Node]) -> bool:
         """Tells whether all nodes in the sets of *nodes* move elements without computing."""
@@ -216,6 +220,12 @@ class _Fusion:
                 nodes = sorted(self.set_of[node], key=self.position.__getitem__)
                 groups.append(Group(tuple(nodes), node.outputs))
         return FusedGraph(self.graph, tuple(groups), aliases)
+
+
+def _narrows(node: Node) -> bool:
+    """Tells whether *node* makes floats of 16 bits or less of wider ones."""
+    wide = [v for v in node.inputs if v is not None and v.dtype.is_float and not is_narrow(v.dtype)]
+    return bool(wide) and all(is_narrow(v.dtype) for v in node.outputs)
 
 
 def _times(before: Value, after: Value) -> float:

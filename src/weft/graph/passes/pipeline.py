@@ -42,6 +42,7 @@ from weft.graph.passes.quantized.place_weight_dequantization import place_weight
 from weft.graph.passes.quantized.tabulate_bytes import tabulate_bytes
 from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
 from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
+from weft.graph.passes.rounded.round_attention import round_attention
 from weft.graph.passes.simplify_calls import simplify_calls
 from weft.graph.passes.states.read_states_in_place import read_states_in_place
 from weft.graph.passes.states.write_states_in_place import write_states_in_place
@@ -80,6 +81,10 @@ def _narrow_convolutions(graph: Graph, context: GraphContext) -> Graph:
 
 def _combine_products(graph: Graph, context: GraphContext) -> Graph:
     return combine_products(graph, context.evaluator, context.planner)
+
+
+def _round_attention(graph: Graph, context: GraphContext) -> Graph:
+    return round_attention(graph, context.planner) if context.switches.narrow else graph
 
 
 def _pack_matrices(graph: Graph, context: GraphContext) -> Graph:
@@ -152,6 +157,8 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("merge_axes", with_planner(merge_axes), 1),
     # of the shape that the model has them
     Pass("combine_products", _combine_products, 2),
+    # what rounds factors goes before the slices of combined products, and takes part in merging rows
+    Pass("round_attention", _round_attention, 2, exact=False),
     # all products are there; one matrix of all rows is to be packed for
     Pass("flatten_matmul_rows", alone(flatten_matmul_rows), 1),
     # right-hand sides in panels, of the shape that they keep

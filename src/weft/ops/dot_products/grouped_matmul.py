@@ -78,21 +78,24 @@ def matmul_grouped(a: Tensor, p: Tensor, *, columns: int) -> Tensor:
 
 @operator("matmul_summed", reads_bits=True)
 def matmul_summed(a: Tensor, b: Tensor, *, trans: bool = False) -> Tensor:
-    """[*B, M, K] times a matrix [K, N] (or [N, K], when *trans*) of narrow elements as they lie, to their sums [*B, M, N].
+    """[*B, M, K] times [*B, K, N] (or [*B, N, K], when *trans*) of narrow elements as they lie, to their sums [*B, M, N].
 
-    The left factor may be of the type of the sums, in which products are made in any case.
+    Batch dimensions broadcast. The left factor may be of the type of the sums, in which products are made in any case.
     """
-    if a.rank < 2 or b.rank != 2:
+    if min(a.rank, b.rank) < 2:
         raise TypeMismatch(
-            f"matmul_summed takes rows and a matrix, not {show_shape(a.shape)} and {show_shape(b.shape)}"
+            f"matmul_summed takes rows and matrices, not {show_shape(a.shape)} and {show_shape(b.shape)}"
         )
-    depth, columns = reversed(b.shape) if trans else b.shape
+    depth, columns = reversed(b.shape[-2:]) if trans else b.shape[-2:]
     if not same_size(a.shape[-1], depth):
         raise TypeMismatch(f"matmul_summed: the inner sizes of {show_shape(a.shape)} and {show_shape(b.shape)} differ")
     k = reduce_axis(depth, "k")
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
 
     def contraction(*i: Expr) -> object:
-        *rows, j = i
-        return sum_(widened_product(a[(*rows, k)], b[(j, k) if trans else (k, j)]), [k])
+        *lead, m, j = i
+        left = (*broadcast_index(a.shape[:-2], lead, batch), m, k)
+        right = (*broadcast_index(b.shape[:-2], lead, batch), *((j, k) if trans else (k, j)))
+        return sum_(widened_product(a[left], b[right]), [k])
 
-    return compute((*a.shape[:-1], columns), contraction, "matmul_summed", dtype=accumulator_of(a.dtype))
+    return compute((*batch, a.shape[-2], columns), contraction, "matmul_summed", dtype=accumulator_of(a.dtype))
