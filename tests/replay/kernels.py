@@ -46,7 +46,7 @@ def stages_of(model: onnx.ModelProto, target: Target) -> Iterator[Stages]:
     """Yields each distinct kernel of *model* in the order of their first calls, and the entry program at the end."""
     options = CompileOptions()
     fused = fuse_graph(optimize_graph(to_graph(model), target, options, cache=None), target, options)
-    in_place = values_in_place(fused, options)
+    in_place = values_in_place(fused, options, target)
     names: dict[str, str] = {}
     workspaces: dict[str, tuple[int, ...]] = {}
     count: Counter[str] = Counter()

@@ -144,7 +144,7 @@ def build(
             check_values(fused, machine)
         constants = place_constants(fused)
         weights = pack_constants(fused, constants, pool, to_file=to_file)
-        in_place = values_in_place(fused, chosen)
+        in_place = values_in_place(fused, chosen, machine)
         requests = kernel_requests(fused, chosen, in_place, choose, graphs.schedules)
         kernels = build_kernels(requests, machine, chosen, cache, pool, clock, records)
         clock.begin("link")
@@ -289,10 +289,13 @@ def fuse_graph(
     return choose_versions(whole, planner, schedules)
 
 
-def values_in_place(fused: FusedGraph, options: CompileOptions) -> dict[Value, Value]:
-    """Returns the outputs of kernels that take over an input's memory, with that input."""
+def values_in_place(fused: FusedGraph, options: CompileOptions, target: Target) -> dict[Value, Value]:
+    """Returns the outputs of kernels that take over an input's memory, with that input; none on a grid of threads.
+
+    There no load could be moved over a store before it, and each would be waited for by itself.
+    """
     found: dict[Value, Value] = {}
-    for f in fused.all_graphs if options.shares_memory else ():
+    for f in fused.all_graphs if options.shares_memory and not target.has_threads else ():
         found |= find_in_place(f)
     return found
 

@@ -31,7 +31,7 @@ def largest_text(g: GraphBuilder) -> str:
     """Returns the LLVM IR of the kernel that has the multiplications; convolutions are computed by no other algorithm."""
     target, options = MACHINES["avx512"], CompileOptions(precision="strict")
     fused = fuse_graph(optimize_graph(to_graph(g.model()), target, options, None), target, options)
-    requests = kernel_requests(fused, options, values_in_place(fused, options)).values()
+    requests = kernel_requests(fused, options, values_in_place(fused, options, target)).values()
     return max([lower_kernel(r, target).source.text for r in requests], key=len)
 
 

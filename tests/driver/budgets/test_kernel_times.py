@@ -41,7 +41,7 @@ def product() -> onnx.ModelProto:
 def first_kernel(model: onnx.ModelProto, target: Target) -> KernelRequest:
     options = CompileOptions(precision="strict")
     fused = fuse_graph(optimize_graph(to_graph(model), target, options, None), target, options)
-    return next(iter(kernel_requests(fused, options, values_in_place(fused, options)).values()))
+    return next(iter(kernel_requests(fused, options, values_in_place(fused, options, target)).values()))
 
 
 @pytest.mark.timed

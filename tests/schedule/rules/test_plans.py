@@ -35,7 +35,7 @@ MODELS: Final[dict[str, Callable[[], onnx.ModelProto]]] = {
 def requests(model: onnx.ModelProto, target: Target) -> Iterator[KernelRequest]:
     options = CompileOptions()
     fused = fuse_graph(optimize_graph(to_graph(model), target, options, cache=None), target, options)
-    yield from kernel_requests(fused, options, values_in_place(fused, options)).values()
+    yield from kernel_requests(fused, options, values_in_place(fused, options, target)).values()
 
 
 @pytest.mark.sampled(3)

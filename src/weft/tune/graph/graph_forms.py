@@ -35,7 +35,7 @@ class GraphForms:
 
     def requests_of(self, fused: FusedGraph) -> list[KernelRequest]:
         """Returns the request for the kernel of each call, with the plan of its record where there is one."""
-        requests = kernel_requests(fused, self.options, values_in_place(fused, self.options))
+        requests = kernel_requests(fused, self.options, values_in_place(fused, self.options, self.target))
         with BestRecords(self.options, self.target) as records:
             found = {key: with_recorded_plan(r, records) for key, r in requests.items()}
         return [found[g.key] for g in fused.calls]
