@@ -21,7 +21,9 @@ H200 = cuda("sm_90")
 
 def best_tile(channels: int, places: int, terms: int) -> FragmentTile:
     p = FragmentProduct(channels, places, 1, terms, terms, patches=True)
-    return cheapest(list(fragment_tile_plans(p, H200))).decision
+    found = cheapest(list(fragment_tile_plans(p, H200))).decision
+    assert isinstance(found, FragmentTile)
+    return found
 
 
 @pytest.mark.parametrize("images", [1, 32])

@@ -23,8 +23,12 @@ place that has addresses and conditions of its own; and besides. Fitted, beside 
 ELEMENT_INSTRUCTIONS, STEP_INSTRUCTIONS = 7.0, 60.0
 """Instructions of a thread for an element of a patch, and for a step besides: of 280 in a step of C9 for sm_90, 32 are loads."""
 
-ADDRESSES: Final = 8
-"""Registers of a thread beside its sums, and those reserved: C9's kernel for sm_90 takes 98, of which 64 are sums."""
+BATCHED_FETCHES: Final = 32
+"""Elements that a thread loads before it stores the first of them, each in a register meanwhile. Beside 128 sums and 64 loads
+NVRTC spills (C6 for sm_90); left to itself it has about 8 loads under way."""
+
+ADDRESSES: Final = 8 + BATCHED_FETCHES
+"""Registers of a thread beside its sums, and those reserved: C2's kernel for sm_90 takes 134, of which 64 are sums."""
 
 
 @dataclass(frozen=True)

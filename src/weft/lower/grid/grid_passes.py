@@ -16,6 +16,7 @@ from weft.lower.buffers.hoist_allocations import hoist_allocations
 from weft.lower.buffers.place_allocations import place_allocations
 from weft.lower.cleanup.remove_noops import remove_noops
 from weft.lower.cleanup.simplify_program import simplify_program
+from weft.lower.grid.batch_fetches import batch_fetches
 from weft.lower.grid.bind_threads import bind_threads
 from weft.lower.grid.insert_barriers import insert_barriers
 from weft.lower.grid.lower_cross_thread_reductions import lower_cross_thread_reductions
@@ -72,6 +73,8 @@ GRID_PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("simplify_vectors", alone(simplify_program), optional=True),
     # vectors tell which copies are made at once
     Pass("make_copies_async", make_copies_async),
+    # what threads round is no copy: they load and store it
+    Pass("batch_fetches", alone(batch_fetches), optional=True),
     # the stores and buffers left unused
     Pass("remove_noops", alone(remove_noops), optional=True),
     # to the top of a kernel, which is a function by now
