@@ -48,6 +48,7 @@ from weft.graph.passes.simplify_calls import simplify_calls
 from weft.graph.passes.states.read_states_in_place import read_states_in_place
 from weft.graph.passes.states.write_states_in_place import write_states_in_place
 from weft.graph.passes.widen_halves import widen_halves
+from weft.support.dtypes import bf16, f32
 from weft.support.knobs import LAYOUT, PREPACKING, WINOGRAD, Switches
 from weft.support.passes import EVERYTHING, Pass, alone
 from weft.targets import Target
@@ -81,7 +82,8 @@ def _narrow_convolutions(graph: Graph, context: GraphContext) -> Graph:
 
 
 def _combine_products(graph: Graph, context: GraphContext) -> Graph:
-    return combine_products(graph, context.evaluator, context.planner)
+    factors = bf16 if context.switches.narrow else f32
+    return combine_products(graph, context.evaluator, context.planner, factors)
 
 
 def _round_attention(graph: Graph, context: GraphContext) -> Graph:
