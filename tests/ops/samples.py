@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from weft.support.dtypes import SCALARS, STORAGE, f32, i32, i64, u16
+from weft.support.dtypes import SCALARS, STORAGE, bf16, f32, i32, i64, u16
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -127,6 +127,7 @@ def _maps() -> dict[str, list[Sample]]:
         "gelu": [Sample([ELEMENTS], {"approximate": a}, magnitude=6.0) for a in (False, True)],
         "clip": [Sample([ELEMENTS, same(-2), same(1000)]), Sample([ELEMENTS, None, None])],
         "cast": [Sample([FINITE], {"dtype": i32}), Sample([ELEMENTS], {"dtype": f32})],
+        "with_rounded": [Sample([FINITE], {"dtype": bf16})],
         "bit_cast": [Sample([np.arange(6, dtype=np.int16)], {"dtype": u16})],
         "encode": [Sample([ELEMENTS], {"dtype": SCALARS[t]}) for t in STORAGE],
         "decode": [Sample([np.arange(4, dtype=np.uint8).view(SCALARS[t].numpy)], {"dtype": f32}) for t in STORAGE],

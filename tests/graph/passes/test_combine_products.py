@@ -9,7 +9,7 @@ from tests.graph.oracle import Oracle
 from weft.cost import Choosing, CombineProducts, combine_product_plans
 from weft.graph import Graph
 from weft.graph.passes.combine_products import combine_products
-from weft.support.dtypes import f32
+from weft.support.dtypes import bf16, f32
 from weft.targets import Target, cpu
 from weft.targets.cuda_machines import cuda
 
@@ -80,3 +80,9 @@ def test_what_others_read_is_left() -> None:
 def test_few_blocks_are_one_launch() -> None:
     chosen = min(combine_product_plans(128, 768, [768] * 3, cuda("sm_90")), key=lambda c: c.cycles)
     assert chosen.decision == CombineProducts(combine=True)
+
+
+def test_many_rows_are_one_launch_in_fragments() -> None:
+    """Tiles of float32 fill the device a little better for each matrix by itself; fragments are so fast that launches count."""
+    forms = [combine_product_plans(4096, 768, [768] * 3, SM_90, factors)[0].decision for factors in (f32, bf16)]
+    assert forms == [CombineProducts(combine=False), CombineProducts(combine=True)]

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from weft.cost.graph.packing import MANY_ROWS
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
+from weft.cost.rules.fragment_tile import FragmentProduct, fragment_tile_plans
 from weft.cost.rules.grid_time import LAUNCH_CYCLES
 from weft.cost.rules.row_threads import matrix_vector_cycles
 from weft.cost.rules.shared_tile import plain_product, shared_tile_plans
-from weft.support.dtypes import f32
+from weft.support.dtypes import DType, f32
 from weft.targets import Grid, Target
 
 
@@ -28,16 +29,23 @@ class CombineProducts(Decision):
 
 
 def combine_product_plans(
-    rows: int | None, depth: int, columns: Sequence[int], target: Target
+    rows: int | None, depth: int, columns: Sequence[int], target: Target, factors: DType = f32
 ) -> list[Candidate[CombineProducts]]:
-    """Returns the choices for products of *rows*, None for many, of *depth* terms, by matrices of so many *columns* each."""
+    """Returns the choices for products of *rows*, None for many, of *depth* terms, by matrices of so many *columns* each.
+
+    *factors* other than of float32 are those of products in fragments, if these are faster.
+    """
     grid = target.grid or Grid()
 
     def cycles(wide: int) -> float:
         if rows == 1:
             return matrix_vector_cycles(depth, wide, f32.bits, target, side_by_side=True)
         plans = shared_tile_plans(plain_product(MANY_ROWS if rows is None else rows, wide, 1, depth), target)
-        return min(c.cycles for c in plans) / (grid.lanes * grid.multiprocessors)
+        found = [c.cycles for c in plans]
+        if rows is not None and factors is not f32:
+            tiles = fragment_tile_plans(FragmentProduct(rows, wide, 1, depth, depth, factors), target)
+            found += [c.cycles for c in tiles if c.decision.warps]
+        return min(found) / (grid.lanes * grid.multiprocessors)
 
     apart = sum(map(cycles, columns)) + (len(columns) - 1) * LAUNCH_CYCLES
     together = cycles(sum(columns))

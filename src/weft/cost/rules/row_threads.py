@@ -97,7 +97,8 @@ NO_ROWS: Final = RowThreads(0)
 class RowGroup:
     """A group of *blocks*, among them *reductions*, over *rows* of *width* elements; *passes* of the blocks go along the row.
 
-    *bits* is the size of the narrowest element accessed along the row, 0 if vector accesses are impossible; *last* is the
+    *bits* is the size of the elements that vectors are made for, the narrowest accessed along the row or the widest of several
+    results, 0 if vector accesses are impossible; *last* is the
     extent of the contiguous dimension. *is_fixed* is False for symbolic sizes: then no row is kept in registers.
     *side_by_side* tells whether the terms of a row are contiguous; if not, those of neighbouring rows are. *is_held* tells
     whether a value along the row is used more than once. *rows* is a multiple of *multiple* for all values of symbolic sizes;

@@ -101,9 +101,11 @@ class _Fusion:
 
     def _can_follow(self, node: Node, anchor: Node, path: set[Node]) -> bool:
         """Tells whether *node* reads every value of the group only at the index that it writes."""
-        if not self.is_injective(node) or node in self.anchor or len(node.outputs) != 1:
+        if not self.is_injective(node) or node in self.anchor or len(anchor.outputs) != 1:
             return False
-        if node.output.shape != anchor.output.shape or len(anchor.outputs) != 1:
+        if len(node.outputs) > 1 and self.facts[anchor].kind is not OpClass.REDUCTION:
+            return False
+        if any(v.shape != anchor.output.shape for v in node.outputs):
             return False
         facts = self.facts[node]
         return all(facts.same_index(i) for i, v in enumerate(node.inputs) if v is not None and v.producer in path)

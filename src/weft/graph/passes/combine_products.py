@@ -24,13 +24,17 @@ from weft.graph.core.graph_values import Constant, Value
 from weft.graph.passes.fold_constants import rewrite_and_fold
 from weft.graph.rewriting.rewriter import Inputs
 from weft.ir import Const
+from weft.support.dtypes import DType, f32
 
 
-def combine_products(graph: Graph, evaluator: Evaluator, planner: Planner) -> Graph:
-    """Returns *graph* with products of the same tensor on a grid combined, where *planner* decides so."""
+def combine_products(graph: Graph, evaluator: Evaluator, planner: Planner, factors: DType = f32) -> Graph:
+    """Returns *graph* with products of the same tensor on a grid combined, where *planner* decides so.
+
+    Factors of float32 may be rounded to *factors* later.
+    """
     if not planner.is_grid:
         return graph
-    groups = [g for g in _groups(graph) if _pays(g, planner)]
+    groups = [g for g in _groups(graph) if _pays(g, planner, factors)]
     return rewrite_and_fold(graph, evaluator, _Combining(groups).rewrite) if groups else graph
 
 
@@ -91,12 +95,13 @@ def _matrix(product: Node) -> Constant:
     return right
 
 
-def _pays(group: _Group, planner: Planner) -> bool:
+def _pays(group: _Group, planner: Planner, factors: DType) -> bool:
     """Tells whether one product is faster than several."""
     first = group.products[0]
     shape = first.output.static_shape
     depth = int(_matrix(first).array.shape[0])
-    plans = partial(combine_product_plans, None if shape is None else prod(shape[:-1]), depth, group.columns)
+    rows = None if shape is None else prod(shape[:-1])
+    plans = partial(combine_product_plans, rows, depth, group.columns, factors=factors)
     return planner.decide(subject_of(first.output.name), CombineProducts, plans).combine
 
 

@@ -43,10 +43,12 @@ from weft.graph.passes.quantized.tabulate_bytes import tabulate_bytes
 from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
 from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.rounded.round_attention import round_attention
+from weft.graph.passes.rounded.round_beside import round_beside
 from weft.graph.passes.simplify_calls import simplify_calls
 from weft.graph.passes.states.read_states_in_place import read_states_in_place
 from weft.graph.passes.states.write_states_in_place import write_states_in_place
 from weft.graph.passes.widen_halves import widen_halves
+from weft.support.dtypes import bf16, f32
 from weft.support.knobs import LAYOUT, PREPACKING, WINOGRAD, Switches
 from weft.support.passes import EVERYTHING, Pass, alone
 from weft.targets import Target
@@ -80,11 +82,16 @@ def _narrow_convolutions(graph: Graph, context: GraphContext) -> Graph:
 
 
 def _combine_products(graph: Graph, context: GraphContext) -> Graph:
-    return combine_products(graph, context.evaluator, context.planner)
+    factors = bf16 if context.switches.narrow else f32
+    return combine_products(graph, context.evaluator, context.planner, factors)
 
 
 def _round_attention(graph: Graph, context: GraphContext) -> Graph:
     return round_attention(graph, context.planner) if context.switches.narrow else graph
+
+
+def _round_beside(graph: Graph, context: GraphContext) -> Graph:
+    return round_beside(graph) if context.target.has_threads else graph
 
 
 def _pack_matrices(graph: Graph, context: GraphContext) -> Graph:
@@ -166,6 +173,8 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("pack_low_bits", with_planner(pack_low_bits), 2),
     # reshapes of the passes before that have met
     Pass("simplify_packed", _simplify_calls, 1),
+    # conversions of products' factors are as far forward as they get
+    Pass("round_beside", _round_beside, 2),
     # when no pass joins calls any more; on any level, since some machines can't have a kernel otherwise
     Pass("bound_buffers", _bound_buffers),
     # packed weights, whose elements no later pass reads: computed when they are written

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.lower.threaded import check_threads
 from tests.schedule.programs import Array, Case, case
 
 from weft import te
 from weft.cost import Candidate, RowThreads, parse_plan
-from weft.ir import Expr, Var
+from weft.ir import Expr, Var, cast
 from weft.loop import For, Program, Thread, find_note, statements
 from weft.ops import OPERATORS
 from weft.schedule import apply_plan, plans, schedule_program
@@ -79,6 +80,22 @@ def extremes(*shape: int) -> Case:
     return case([x], outputs, lambda v: [v.min(-1), v.max(-1)])
 
 
+def in_two_types(*shape: int) -> Case:
+    """Rows less their sums, as they are and rounded to integers: two results of one formula."""
+    x = te.placeholder(shape, f32, "X")
+    k = te.reduce_axis(shape[-1], "k")
+    t = te.compute(shape[:-1], lambda *i: te.sum_(x[(*i, k)], [k]), "T")
+    y = te.compute(shape, lambda *i: x[i] - t[i[:-1]], "Y")
+    kept = te.compute(shape, lambda *i: y[i], "Kept")
+    rounded = te.compute(shape, lambda *i: cast(y[i], i32), "Rounded")
+
+    def expected(v: Array) -> list[Array]:
+        made = v - v.sum(-1, keepdims=True)
+        return [made, made.astype(np.int32)]
+
+    return case([x], [kept, rounded], expected)
+
+
 CASES: dict[str, Callable[[], Case]] = {
     "rows": lambda: centred_twice(8, 96),
     "short rows": lambda: centred_twice(64, 6),
@@ -90,6 +107,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "rows by a vector": rows_by_vector,
     "a vector by columns": vector_by_columns,
     "a sum of all": whole,
+    "rows in two types": lambda: in_two_types(6, 96),
     "extremes of all": lambda: extremes(700),
     "extremes of rows": lambda: extremes(6, 130),
 }
@@ -134,6 +152,13 @@ def test_a_row_is_kept_in_registers() -> None:
     counted = check_threads(made, schedule_program(made.program, OPENCL).program, OPENCL)
     sectors = 16 * 256 // 8
     assert counted.of_buffer == {"X": sectors, "Y": sectors}
+
+
+def test_two_results_are_stored_by_the_thread_that_computes_them() -> None:
+    made = in_two_types(16, 256)
+    counted = check_threads(made, schedule_program(made.program, OPENCL).program, OPENCL)
+    sectors = 16 * 256 // 8
+    assert counted.of_buffer == {"X": sectors, "Kept": sectors, "Rounded": sectors}
 
 
 def test_columns_are_read_side_by_side() -> None:

@@ -33,7 +33,7 @@ from weft.schedule.rules.block_facts import (
     is_reduction,
     reads_along,
 )
-from weft.schedule.rules.grid.row_group import RowsOf, group_facts, kept_results, read_again, rows_of
+from weft.schedule.rules.grid.row_group import RowsOf, group_facts, kept_results, read_again, rows_of, twin_results
 from weft.schedule.rules.grid.thread_reduction import epilogue_of
 from weft.schedule.rules.grid.trying import can_take
 from weft.schedule.schedule import Schedule
@@ -98,14 +98,18 @@ def _vector_inputs(s: Schedule, parts: BlockRef, lane: LoopRef) -> list[str]:
 
 
 def _place(s: Schedule, refs: Sequence[BlockRef], depth: int, choice: RowThreads) -> _Work:
-    """Places all blocks in the loop over the rows of the last one."""
+    """Places all blocks in the loop over the rows of the last one, or of the one that several last ones store."""
     final, added = refs[-1], list[BlockRef]()
     if is_reduction(block_of(s, final)) and len(block_of(s, final).writes) == 1:
         final = s.cache_write(final, "local")
         added.append(final)
-    loops = list(s.loops(final))[:depth] or [_unit_loop(s, final)]
-    for ref in reversed([*refs, *added][:-1]):
+    last = twin_results(s, refs)
+    before = [*refs, *added][: -len(last) or None]
+    loops = list(s.loops(before[-1]))[:depth] or [_unit_loop(s, before[-1])]
+    for ref in reversed(before[:-1]):
         s.compute_at(ref, loops[-1])
+    for ref in last:
+        s.reverse_compute_at(ref, loops[-1])
     row = s.fuse(loops) if len(loops) > 1 else loops[0]
     around = s.split(row, [None, choice.rows]) if choice.rows > 1 else (row,)
     return _Work(s, choice, tuple(around), added, final)

@@ -96,7 +96,10 @@ def _known_multiple(axes: Sequence[Axis]) -> int:
 
 
 def _vector_bits(rows: RowsOf) -> int:
-    """Returns the bits of the narrowest element that is accessed in order along the row; 0 where any is not."""
+    """Returns the bits of the narrowest element that is accessed in order along the row; 0 where any is not.
+
+    Of several results, vectors are for the widest: a thread would store it in several parts, each of half a sector.
+    """
     found: list[int] = []
     for b in rows.blocks:
         own = rows.own_axes(b)
@@ -106,7 +109,9 @@ def _vector_bits(rows: RowsOf) -> int:
         if not isinstance(b.body, Store) or not all(ignores_or_follows(x, own[-1].var) for x in touched):
             return 0
         found += [x.buffer.dtype.bits for x in touched if x.indices and reads_along(x, own[-1].var)]
-    return min(found, default=0)
+    read = {x.buffer for b in rows.blocks for x in inputs_of(b)}
+    stored = {w.buffer.dtype.bits for b in rows.blocks for w in b.writes if rows.own_axes(b) and w.buffer not in read}
+    return max(stored) if len(stored) > 1 else min(found, default=0)
 
 
 def _lie_side_by_side(rows: RowsOf) -> bool:
@@ -152,6 +157,17 @@ def _reads_own(rows: RowsOf, like: Block, user: Block, buffer: Buffer) -> bool:
     """Tells whether a block reads of *buffer* only the element of its place in the row, if any, as *like* has it."""
     read = [x for x in inputs_of(user) if x.buffer is buffer]
     return not read or (rows.extents(user) == rows.extents(like) and all(rows.is_own_element(user, x) for x in read))
+
+
+def twin_results(s: Schedule, refs: Sequence[BlockRef]) -> list[BlockRef]:
+    """Returns the last blocks of a group, if several store what the block before them computes, each in a form of its own."""
+    blocks = [block_of(s, r) for r in refs]
+    read = {x.buffer for b in blocks for x in inputs_of(b)}
+    count = next((n for n, b in enumerate(reversed(blocks)) if any(w.buffer in read for w in b.writes)), 0)
+    if count < 2 or any(map(is_reduction, blocks[-count - 1 :])):
+        return []
+    made = {w.buffer for w in blocks[-count - 1].writes}
+    return list(refs[-count:]) if all(made >= {x.buffer for x in inputs_of(b)} for b in blocks[-count:]) else []
 
 
 def read_again(rows: RowsOf) -> dict[Buffer, list[Block]]:
