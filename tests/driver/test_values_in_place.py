@@ -1,4 +1,4 @@
-"""Outputs take over an input's memory where cores run a grid, too; where threads do, they don't, so that loads may pass stores."""
+"""Outputs take over an input's memory where cores run a grid, too; where threads do, loads may pass stores instead."""
 
 from __future__ import annotations
 
