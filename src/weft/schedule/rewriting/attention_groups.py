@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from weft.cost import AttentionTile, size_of
 from weft.ir import ONE, ZERO, Bounds, Expr, Var, index, known_divisor, simplify, substitute
-from weft.loop import Address, Buffer, Call, Load, LoopKind, Stmt, for_, seq, store
+from weft.loop import Address, Buffer, Call, Load, LoopKind, Stmt, for_, loads, seq, store
 from weft.schedule.legality.attention_form import Attention
 from weft.schedule.rewriting.attention_fragments import FragmentLoops
 from weft.schedule.rewriting.attention_loops import Threads
@@ -147,6 +147,20 @@ class GroupLoops(FragmentLoops):
             return Address(self.values, (c // row, term, c % row + t[-1] * index(FRAGMENT.pairs)))
 
         return self._by_groups(self.sums, self.weights, self.tile.width, right, (row, ONE), t)
+
+    def row_results(self, t: Threads, r: Expr, at: Expr) -> Stmt:
+        """Stores a thread's elements of a row, in pairs of neighbours where memory has them so."""
+        a, lane = self.found, Var("lane")
+        if not _has_pieces(Load(a.target, a.indices), a.column) or any(loads(a.result)):
+            return super().row_results(t, r, at)
+
+        def pair(n: Expr) -> Stmt:
+            c = n * index(FRAGMENT.pairs)
+            weighted = Load(self.sums, (*self.register(self.sums, t, r, c)[:-1], lane))
+            made = self.result(at, self.column(t, c) + lane, weighted, Load(self.total, (*t, r)))
+            return for_(lane, FRAGMENT.pairs, made, LoopKind.VECTORIZED)
+
+        return each(self.own // FRAGMENT.pairs, pair)
 
     def _by_groups(
         self,

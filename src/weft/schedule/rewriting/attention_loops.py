@@ -328,16 +328,21 @@ class AttentionLoops:
             def add(i: Expr) -> Stmt:
                 return store(self.total, own, Load(self.total, own) + Load(self.partial, (row, i)))
 
-            def one(c: Expr) -> Stmt:
-                column, weighted = self.column(t, c), Load(self.sums, self.register(self.sums, t, r, c))
-                made = self.result(at, column, weighted, Load(self.total, own))
-                return guarded(self.has(a.column, column, tile.x), made)
-
             summed = seq(store(self.total, own, 0.0), in_parts(tile.x, VECTOR_WORDS, add))
-            sums = seq(summed, each(self.own, one), *self.row_result(t, r))
+            sums = seq(summed, self.row_results(t, r, at), *self.row_result(t, r))
             return guarded(self.has(a.row, at, tile.height), sums)
 
         return each(tile.rows, of_row)
+
+    def row_results(self, t: Threads, r: Expr, at: Expr) -> Stmt:
+        """Stores a thread's elements of its row number *r*, which is row *at* of all."""
+
+        def one(c: Expr) -> Stmt:
+            column, weighted = self.column(t, c), Load(self.sums, self.register(self.sums, t, r, c))
+            made = self.result(at, column, weighted, Load(self.total, (*t, r)))
+            return guarded(self.has(self.found.column, column, self.tile.x), made)
+
+        return each(self.own, one)
 
     def result(self, row: Expr, column: Expr, weighted: Expr, total: Expr) -> Stmt:
         """Stores an element of the result, given its sum of *weighted* values and the *total* of its row's weights."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from tests.schedule.attentions import Shape, attention, check_attention
 from tests.schedule.programs import matmul
@@ -122,6 +124,15 @@ def test_groups_of_warps(mask: str, rows: int, keys: int, dtype: DType) -> None:
     assert "cuda.wgmma_registers_f16" in str(made)
     told = check_attention(a, made, cuda("sm_90"), dtype=dtype, mask=mask)
     assert told.barriers == -(-rows // 64) * -(-keys // 64)
+
+
+def test_groups_store_pairs_of_neighbours() -> None:
+    """A thread has two columns of each fragment: one word of two results."""
+    a = Shape(heads=1, rows=64, keys=64, depth=64, columns=64)
+    flat = str(lower(streamed(attention(a, dtype=f16, joined=True), *OF_GROUPS), cuda("sm_90")))
+    stores = re.findall(r"^ +y\[(.*)\] = ", flat, re.MULTILINE)
+    assert stores
+    assert all(at.startswith("ramp(") and at.endswith(", 1, 2)") for at in stores)
 
 
 def test_groups_take_whole_pieces() -> None:
