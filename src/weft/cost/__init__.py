@@ -30,8 +30,7 @@ from weft.cost.rules.contraction import (
 from weft.cost.rules.dot_product import DotInstruction, dot_plans
 from weft.cost.rules.matrix_tiles import MatrixTile, MatrixTileProblem, matrix_tile_plans
 from weft.cost.footprint import LoopNest, bytes_of, bytes_touched, nests, ranges_of, step_along
-from weft.cost.rules.fragment_tile import FragmentProduct, FragmentTile, fragment_tile_plans
-from weft.cost.rules.patch_tile import BATCHED_FETCHES
+from weft.cost.rules.fragment_tile import BATCHED_FETCHES, FragmentProduct, FragmentTile, fragment_tile_plans
 from weft.cost.rules.gemv import Gemv, gemv_plans
 from weft.cost.rules.inlining import Inline, inline_plans, rearrangement_plans
 from weft.cost.rules.k_blocking import DepthProblem, KBlocks, RowBlock, k_block_plans, row_block_plans
