@@ -30,7 +30,7 @@ from weft.ops import normalize_axis
 from weft.support.dtypes import bf16, f32
 from weft.te import OpClass
 
-_MATRICES: Final = 3
+_MATRICES: Final = len(("heads", "rows", "columns"))
 """The least rank of the factors: several matrices of heads."""
 
 
