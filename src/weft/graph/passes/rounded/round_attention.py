@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Final
 
 import numpy as np
 
@@ -29,9 +28,6 @@ from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ops import normalize_axis
 from weft.support.dtypes import bf16, f32
 from weft.te import OpClass
-
-_MATRICES: Final = len(("heads", "rows", "columns"))
-"""The least rank of the factors: several matrices of heads."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +70,7 @@ class _Finding:
         self.roots = set(graph.roots)
 
     def attention(self, softmax: Node) -> _Attention | None:
-        """Returns the attention that *softmax* is a part of; None if it is none of float32 of known sizes."""
+        """Returns the attention of several heads that *softmax* is a part of; None if it is none of float32."""
         before = softmax.inputs[0] if softmax.op == "softmax" else None
         if before is None or normalize_axis(softmax.attribute("axis"), before.rank) != before.rank - 1:
             return None
@@ -82,7 +78,7 @@ class _Finding:
         if scores is None or weighted is None:
             return None
         made = _Attention(scores, softmax, weighted)
-        return made if all(v.dtype is f32 and v.rank >= _MATRICES for v in made.factors) else None
+        return made if all(v.dtype is f32 and v.rank >= 3 for v in made.factors) else None
 
     def is_made_for(self, path: _Path, readers: set[Node]) -> bool:
         """Tells whether the base of *path* is the result of a product or a reduction for *readers* alone, on any way to them."""
