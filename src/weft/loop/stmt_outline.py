@@ -58,15 +58,14 @@ def mentioned(root: Stmt) -> frozenset[Buffer]:
 
 def _remembered(root: Stmt, slot: str, remember: Callable[[Stmt, T], None], compute: Callable[[Stmt], T]) -> T:
     """Computes the answer for all statements under *root* that do not know theirs, the inner ones first."""
-    stack = [root]
+    pending, stack = [], [root]
     while stack:
-        s = stack[-1]
-        todo = [k for k in s.bodies() if not hasattr(k, slot)]
-        if todo:
-            stack += todo
-            continue
-        stack.pop()
+        s = stack.pop()
         if not hasattr(s, slot):
+            pending.append(s)
+            stack += s.bodies()
+    for s in reversed(pending):
+        if not hasattr(s, slot):  # it may be in several statements
             remember(s, compute(s))
     result: T = getattr(root, slot)
     return result

@@ -68,22 +68,19 @@ class StmtRewriter:
         pending: list[Steps] = []
         made = self.visit(root)
         while True:
-            if not isinstance(made, Stmt):
-                pending.append(made)
-                made = self._advance(pending, None)
-            elif pending:
-                made = self._advance(pending, made)
+            try:
+                if not isinstance(made, Stmt):
+                    pending.append(made)
+                    child = next(made)
+                elif pending:
+                    child = pending[-1].send(made)
+                else:
+                    return made
+            except StopIteration as stop:
+                pending.pop()
+                made = stop.value
             else:
-                return made
-
-    def _advance(self, pending: list[Steps], value: Stmt | None) -> Visited:
-        try:
-            child = next(pending[-1]) if value is None else pending[-1].send(value)
-        except StopIteration as stop:
-            pending.pop()
-            done: Stmt = stop.value
-            return done
-        return self.visit(child)
+                made = self.visit(child)
 
     def visit(self, s: Stmt) -> Visited:
         """Rewrites one statement, or begins to."""

@@ -115,10 +115,10 @@ class Bounds:
                 stack.pop()
                 continue
             handler = _HANDLERS.get(type(e))
-            needed = self._ends(e) if type(e) is Var else e.children() if handler else ()
-            todo = [k for k in needed if k not in memo]
-            if todo:
-                stack += todo
+            for k in self._ends(e) if type(e) is Var else e.children() if handler else ():
+                if k not in memo:
+                    stack.append(k)
+            if stack[-1] is not e:
                 continue
             stack.pop()
             assert isinstance(e, Expr)

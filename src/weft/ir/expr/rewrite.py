@@ -88,16 +88,18 @@ def map_nodes(root: N, change: Callable[[Node], Node | None], *, memo: dict[Node
         if n in done:
             stack.pop()
             continue
-        new, kids = n, n.children()
-        if kids:
-            todo = [k for k in kids if k not in done]
-            if todo:
-                stack += todo
-                continue
-            new_kids = tuple([done[k] for k in kids])
-            if new_kids != kids:  # nodes are equal only to themselves
-                new = n.rebuild(new_kids)
+        kids = n.children()
+        for k in kids:  # no list comprehension: its call would take longer than the loop
+            if k not in done:
+                stack.append(k)
+        if stack[-1] is not n:
+            continue
         stack.pop()
+        new = n
+        for k in kids:
+            if done[k] is not k:
+                new = n.rebuild([done[k] for k in kids])
+                break
         changed = change(new)
         done[n] = new if changed is None else changed
     return cast(N, done[root])

@@ -66,12 +66,14 @@ class Simplifier:
                 continue
             if not ready:
                 p = _sum_of(n)
-                needed = n.children() if p is None else [a for m in p for a in m]
-                todo = [k for k in needed if k not in memo]
-                if todo:
-                    stack.append((n, p, True))
-                    stack += [(k, None, False) for k in todo]
+                stack.append((n, p, True))
+                last = stack[-1]
+                for k in n.children() if p is None else [a for m in p for a in m]:
+                    if k not in memo:
+                        stack.append((k, None, False))
+                if stack[-1] is not last:
                     continue
+                stack.pop()
             memo[n] = new = self._node(n) if p is None else self._sum(n, p)  # type: ignore[arg-type]
             memo.setdefault(new, new)
         found = memo[e]
