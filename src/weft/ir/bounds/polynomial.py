@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from weft.ir.expr.base import Expr, Var
+from weft.ir.expr.base import Expr
 from weft.ir.expr.binary import Add, Mul, Sub
+from weft.ir.expr.node import Node
 from weft.ir.expr.nodes import Const, Neg
 from weft.ir.expr.order import order_key
 from weft.support.dtypes import DType, i32, i64
@@ -32,12 +33,18 @@ def is_exact(dtype: DType) -> bool:
 
 
 def poly_of(e: Expr) -> Poly:
-    """Returns the polynomial of an exact integer scalar."""
-    if type(e) is Var:
-        return {(e,): 1}
+    """Returns the polynomial of an exact integer scalar, which the caller may change; each sum and product remembers its own."""
     if type(e) is Const:
         return {(): int(e.value)} if e.value else {}
-    return _poly(e, _Fuel())
+    if type(e) not in _RING:
+        return {(e,): 1}
+    known: Poly | None = getattr(e, "polynomial", None)
+    if known is None:
+        known = _poly(e, _Fuel())
+        if (e,) in known:  # a node that remembers itself would not be freed
+            return known
+        _remember(e, known)
+    return known.copy()
 
 
 class _Fuel:
@@ -71,6 +78,7 @@ def _poly(e: Expr, fuel: _Fuel) -> Poly:
 
 
 _RING: Final = frozenset({Add, Sub, Mul, Neg})
+_remember = Node.polynomial.__set__  # type: ignore[attr-defined]  # nodes are immutable but for cached answers
 
 
 def _push_product(n: Mul, k: int, stack: list[tuple[Expr, int]], result: Poly, fuel: _Fuel) -> None:

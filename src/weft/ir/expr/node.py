@@ -47,10 +47,11 @@ def _forget(dead: _Entry, forget: Callable[..., object] = _INTERNED.pop) -> None
 class Node:
     """An immutable node of a program: `children()` are its sub-nodes, `rebuild()` makes it with others.
 
-    The slot `variables` caches the result of `rewrite.free_vars`; `traits` are those of all nodes in it, itself included.
+    The slots `variables` and `polynomial` cache the results of `rewrite.free_vars` and `polynomial.poly_of`; `traits` are those
+    of all nodes in it, itself included.
     """
 
-    __slots__ = ("__weakref__", "traits", "variables")
+    __slots__ = ("__weakref__", "polynomial", "traits", "variables")
     __match_args__: tuple[str, ...] = ()
     traits: int
     node_fields: ClassVar[dict[str, Field]] = {}

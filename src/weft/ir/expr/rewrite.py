@@ -76,10 +76,10 @@ def rewrite(root: N, rules: Rules, *, fuel: int = 1_000_000, memo: dict[Node, No
     return cast(N, done[root])
 
 
-def map_nodes(root: N, change: Callable[[Node], Node | None], *, memo: dict[Node, Node] | None = None) -> N:
+def map_nodes(root: N, change: Callable[[Node], Node | None] | None, *, memo: dict[Node, Node] | None = None) -> N:
     """Rebuilds *root* bottom-up, passing each node (with its new children) once to *change*; None keeps the node.
 
-    The walk does not descend into nodes that *memo* holds already.
+    The walk does not descend into nodes that *memo* holds already; where these are all that changes, *change* is None itself.
     """
     done: dict[Node, Node] = {} if memo is None else memo
     stack: list[Node] = [root]
@@ -100,7 +100,7 @@ def map_nodes(root: N, change: Callable[[Node], Node | None], *, memo: dict[Node
             if done[k] is not k:
                 new = n.rebuild([done[k] for k in kids])
                 break
-        changed = change(new)
+        changed = change(new) if change is not None else None
         done[n] = new if changed is None else changed
     return cast(N, done[root])
 
@@ -112,11 +112,7 @@ def substitute(root: N, values: Mapping[Var, Expr]) -> N:
     if isinstance(root, Expr) and values.keys().isdisjoint(_variables_of(root)) and all(type(v) is Var for v in values):
         return root  # kinds of variables of other layers are not among those that nodes remember
     memo: dict[Node, Node] = {v: e for v, e in values.items()}  # noqa: C416  (widens the types)
-    return map_nodes(root, _keep, memo=memo)
-
-
-def _keep(n: Node) -> Node | None:
-    return None
+    return map_nodes(root, None, memo=memo)
 
 
 def post_order(root: Node) -> Iterator[Node]:

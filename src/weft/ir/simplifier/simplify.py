@@ -69,7 +69,11 @@ class Simplifier:
                 stack.append((n, p, True))
                 last = stack[-1]
                 for k in n.children() if p is None else [a for m in p for a in m]:
-                    if k not in memo:
+                    if k in memo:
+                        continue
+                    if type(k) is Const:
+                        memo[k] = k
+                    else:
                         stack.append((k, None, False))
                 if stack[-1] is not last:
                     continue
@@ -118,12 +122,18 @@ class Simplifier:
     def _sum(self, n: Expr, p: Poly) -> Expr:
         """Rebuilds a sum in canonical order, its atoms having been simplified."""
         memo = self._memo
-        atoms = [a for m in p for a in m]
-        if atoms != [memo[a] for a in atoms]:  # nodes are equal only to themselves
-            p = self._with_atoms(p)
-            atoms = [a for m in p for a in m]
-        if not _DIGITS.isdisjoint([type(a) for a in atoms]):
-            p = recombine(p, self)
+        for m in p:
+            for a in m:
+                if memo[a] is not a:
+                    return self._recombined(self._with_atoms(p), n)
+        return self._recombined(p, n)
+
+    def _recombined(self, p: Poly, n: Expr) -> Expr:
+        """Builds *p*, in canonical atoms, in place of *n*, its digits having been merged."""
+        for m in p:
+            for a in m:
+                if type(a) in _DIGITS:
+                    return self._built(recombine(p, self), n)
         return self._built(p, n)
 
     def _with_atoms(self, p: Poly) -> Poly:
@@ -140,8 +150,9 @@ class Simplifier:
     def _built(self, p: Poly, n: Expr) -> Expr:
         """Builds *p*; coefficients that do not fit the type leave *n* as it is."""
         limit = 1 << (n.dtype.bits - 1)
-        if any(not -limit < k < limit for k in p.values()):
-            return n
+        for k in p.values():
+            if not -limit < k < limit:
+                return n
         return poly_to_expr(p, n.dtype)
 
     def _node(self, n: Node) -> Node:
@@ -151,9 +162,10 @@ class Simplifier:
         if type(n) is Var:
             return self._variable(n)
         memo, kids = self._memo, n.children()
-        new_kids = tuple([memo[k] for k in kids])
-        if new_kids != kids:  # nodes are equal only to themselves
-            n = n.rebuild(new_kids)
+        for k in kids:
+            if memo[k] is not k:
+                n = n.rebuild([memo[k] for k in kids])
+                break
         if not isinstance(n, Expr) or type(n) is Const:
             return n
         better = self._better(n)
@@ -262,7 +274,11 @@ def _sum_of(n: Node) -> Poly | None:
 
 
 def _is_foreign(p: Poly) -> bool:
-    return not _HOME.issuperset([type(a) for m in p for a in m])
+    for m in p:
+        for a in m:
+            if type(a) not in _HOME:
+                return True
+    return False
 
 
 def _rules_of(n: Expr) -> dict[type[Node], Compiled]:

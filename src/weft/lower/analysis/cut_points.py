@@ -57,7 +57,7 @@ class Digit:
         alone = For(v, ZERO, self.extent, loop.kind, loop.body, ())
         found: list[Cut] = []
         for g in guards:
-            swapped = map_nodes(g, lambda n: None, memo={self.index: v})
+            swapped = map_nodes(g, None, memo={self.index: v})
             used = free_vars(swapped)
             cut = range_of(swapped, alone, bounds) if v in used and loop.var not in used else None
             if cut is not None:

@@ -241,7 +241,7 @@ class Emitter:
             if stack[-1] is not e:
                 continue
             stack.pop()
-            known[e] = is_hazard(e) or any([known[k] for k in kids])
+            known[e] = is_hazard(e) or any(known[k] for k in kids)
         return known[root]
 
 
