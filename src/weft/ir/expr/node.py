@@ -24,6 +24,10 @@ SELECTS: Final = 4
 """The trait of choices by a condition."""
 DIVIDES: Final = 8
 """The trait of divisions of integers, and of their remainders."""
+APPLIES: Final = 16
+"""The trait of applied functions."""
+BRANCHES: Final = 32
+"""The trait of conditional statements."""
 
 
 class _Entry(weakref.ref["Node"]):
@@ -59,7 +63,7 @@ class Node:
     is_body: ClassVar[bool] = False
     """Whether nodes of this class are listed by their parent's `bodies()`, as statements are."""
     trait: ClassVar[int] = 0
-    """The trait by which searches find nodes of this class: `READS`, `ADDRESSES`, `SELECTS`, `DIVIDES`, or none (0)."""
+    """The trait by which searches find nodes of this class, one of those above, or none (0)."""
 
     def children(self) -> tuple[Node, ...]:
         """Returns the sub-nodes, in field order."""
@@ -97,9 +101,9 @@ def node(cls: C) -> C:
     made: Any = type(cls)
     generated = {"__slots__": fields + derived, "__match_args__": fields, "node_fields": declared}
     new_cls = made(cls.__name__, cls.__bases__, {**body, **generated})
-    scope: dict[str, Any] = {"table": _INTERNED, "entry": _Entry, "forget": _forget, "new": object.__new__}
-    scope["set_traits"] = vars(Node)["traits"].__set__
-    scope.update({f"set_{n}": getattr(new_cls, n).__set__ for n in fields + derived})
+    draft = made(cls.__name__, cls.__bases__, {"__slots__": fields + derived, "__setattr__": object.__setattr__})
+    scope: dict[str, Any] = {"table": _INTERNED, "entry": _Entry, "forget": _forget, "draft": draft}
+    scope.update({f"set_{n}": getattr(new_cls, n).__set__ for n in derived})
     exec(_source(declared, derived, checked=hasattr(cls, "check")), scope)
     for name in ("__new__", "children", "bodies", "rebuild", "__reduce__"):
         setattr(new_cls, name, scope[name])
@@ -127,7 +131,11 @@ _VALUE_KEY: Final = "{n}.__class__, {n}.hex() if {n}.__class__ is float else {n}
 
 
 def _source(fields: dict[str, Field], derived: tuple[str, ...], *, checked: bool) -> str:
-    """Writes the constructor and the walkers of a node class as Python source: they are the hottest code there is."""
+    """Writes the constructor and the walkers of a node class as Python source: they are the hottest code there is.
+
+    A node is made as one of a class without the check that nothing is assigned to: that takes a third of the time which setting
+    each slot by its descriptor does.
+    """
     key = "".join([(_VALUE_KEY if f.kind is Kind.VALUE else "{n}, ").format(n=n) for n, f in fields.items()])
     children = [(_CHILD.get(f.kind, "").format(n=n), f.is_body) for n, f in fields.items()]
     rebuilt = [_REBUILT.get(f.kind, "self.{n}").format(n=n) for n, f in fields.items()]
@@ -136,11 +144,12 @@ def _source(fields: dict[str, Field], derived: tuple[str, ...], *, checked: bool
         f" key = (cls, {key})",
         " ref = table.get(key)",
         " if ref is not None and (self := ref()) is not None: return self",
-        " self = new(cls)",
-        *(f" set_{n}(self, {n})" for n in fields),
+        " self = draft()",
+        *(f" self.{n} = {n}" for n in fields),
         " traits = cls.trait",
         *(line.format(n=n) for n, f in fields.items() for line in _TRAITS.get(f.kind, ())),
-        " set_traits(self, traits)",
+        " self.traits = traits",
+        " self.__class__ = cls",
         *([" self.check()"] if checked else []),
         *([f" {''.join(f'd_{n}, ' for n in derived)} = self.derive()"] if derived else []),
         *(f" set_{n}(self, d_{n})" for n in derived),

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from weft.ir import SELECTS, TRUE, Const, Expr, Node, Select, conjuncts, map_nodes, nodes_with
+from weft.ir import BRANCHES, SELECTS, TRUE, Const, Expr, Node, Select, conjuncts, map_nodes, nodes_with
 from weft.loop import For, If, LoopKind, Stmt, Store, mentioned, own_exprs, sub_statements
+
+_GUARDS: Final = BRANCHES | SELECTS
 
 
 class Guards:
@@ -22,6 +24,9 @@ class Guards:
             t = stack[-1]
             if t in self.memo:
                 stack.pop()
+                continue
+            if not t.traits & _GUARDS:
+                self.memo[t] = ()
                 continue
             todo = [k for k in sub_statements(t) if k not in self.memo]
             if todo:
