@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
+from functools import lru_cache
+from types import CodeType
 from typing import Any, ClassVar, Final, TypeVar, dataclass_transform
 
 from weft.ir.expr.fields import Field, Kind, fields_of
@@ -104,11 +106,17 @@ def node(cls: C) -> C:
     draft = made(cls.__name__, cls.__bases__, {"__slots__": fields + derived, "__setattr__": object.__setattr__})
     scope: dict[str, Any] = {"table": _INTERNED, "entry": _Entry, "forget": _forget, "draft": draft}
     scope.update({f"set_{n}": getattr(new_cls, n).__set__ for n in derived})
-    exec(_source(declared, derived, checked=hasattr(cls, "check")), scope)
+    exec(_code(_source(declared, derived, checked=hasattr(cls, "check"))), scope)
     for name in ("__new__", "children", "bodies", "rebuild", "__reduce__"):
         setattr(new_cls, name, scope[name])
     result: C = new_cls
     return result
+
+
+@lru_cache
+def _code(source: str) -> CodeType:
+    """Returns the code of *source*, which all operators of two operands have in common."""
+    return compile(source, "<node>", "exec")
 
 
 _CHILD: Final = {

@@ -166,12 +166,18 @@ def _find_variables(root: Node) -> tuple[Var, ...]:
     while stack:
         n = stack[-1]
         kids = n.children()
-        known = [(k,) if type(k) is Var else getattr(k, "variables", None) for k in kids]
-        if None in known:
-            stack += [k for k, variables in zip(kids, known, strict=True) if variables is None]
-            continue
-        _remember(n, known[0] if len(known) == 1 else tuple(dict.fromkeys([v for vs in known for v in vs or ()])))
-        stack.pop()
+        used: tuple[Var, ...] | dict[Var, None] = ()
+        for k in kids:
+            variables = (k,) if type(k) is Var else getattr(k, "variables", None)
+            if variables is None:
+                stack.append(k)
+            elif not used:
+                used = variables
+            elif variables is not used:
+                used = dict.fromkeys((*used, *variables))
+        if stack[-1] is n:
+            _remember(n, tuple(used))
+            stack.pop()
     found: tuple[Var, ...] = root.variables  # type: ignore[attr-defined]
     return found
 
