@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from functools import lru_cache
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from weft.ir import ONE, Bounds, Expr, Var, free_vars
 from weft.loop import (
@@ -55,8 +55,12 @@ class StmtRewriter:
     def _method(cls, name: str) -> Callable[[Any, Any], Visited]:
         """Returns the method *name* if a subclass has it, else `default` if one has that, else this class' method."""
         below = cls.__mro__[: cls.__mro__.index(StmtRewriter)]
-        chosen = name if any(name in c.__dict__ for c in below) or cls.default is StmtRewriter.default else "default"
-        method: Callable[[Any, Any], Visited] = getattr(cls, chosen)
+        own = any(name in c.__dict__ for c in below)
+        if not own and name in _LEAVES and cls.default is StmtRewriter.default and cls.expr is StmtRewriter.expr:
+            return _kept
+        method: Callable[[Any, Any], Visited] = getattr(
+            cls, name if own or cls.default is StmtRewriter.default else "default"
+        )
         return method
 
     def default(self, s: Stmt) -> Visited:
@@ -200,6 +204,14 @@ _KINDS: tuple[type[Stmt], ...] = (
     Assert,
     Eval,
 )
+
+
+_LEAVES: Final = ("visit_store", "visit_call", "visit_assert", "visit_eval")
+"""The methods for statements that consist of expressions alone: where these stay, so do the statements."""
+
+
+def _kept(_: StmtRewriter, s: Stmt) -> Stmt:
+    return s
 
 
 class BoundedRewriter(StmtRewriter):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from weft.ir.expr.base import Expr
+from weft.ir.expr.base import INDEX, Expr
 from weft.ir.expr.binary import Add, Mul, Sub
+from weft.ir.expr.constructors import index
 from weft.ir.expr.node import Node
 from weft.ir.expr.nodes import Const, Neg
 from weft.ir.expr.order import order_key
@@ -185,7 +186,7 @@ def poly_to_expr(p: Poly, dtype: DType) -> Expr:
             terms.remove(lead)
             terms.insert(0, lead)
     if not terms:
-        return Const(free, dtype)
+        return _constant(free, dtype)
     result: Expr | None = None
     if terms[0][1] < 0 and free > 0:
         result, free = Const(free, dtype), 0
@@ -194,7 +195,7 @@ def poly_to_expr(p: Poly, dtype: DType) -> Expr:
     assert result is not None
     if free:
         made: type[Add | Sub] = Add if free > 0 else Sub
-        result = made(result, Const(abs(free), dtype))
+        result = made(result, _constant(abs(free), dtype))
     return result
 
 
@@ -202,12 +203,16 @@ def _term_key(term: tuple[Monomial, int]) -> tuple[object, ...]:
     return tuple([order_key(a) for a in term[0]])
 
 
+def _constant(k: int, dtype: DType) -> Expr:
+    return index(k) if dtype is INDEX else Const(k, dtype)
+
+
 def _plus_term(sum_: Expr | None, m: Monomial, k: int, dtype: DType) -> Expr:
     value = m[0]
     for factor in m[1:]:
         value = Mul(value, factor)
     if sum_ is None:
-        return value if k == 1 else Neg(value) if k == -1 else Mul(value, Const(k, dtype))
+        return value if k == 1 else Neg(value) if k == -1 else Mul(value, _constant(k, dtype))
     if abs(k) != 1:
-        value = Mul(value, Const(abs(k), dtype))
+        value = Mul(value, _constant(abs(k), dtype))
     return Add(sum_, value) if k > 0 else Sub(sum_, value)

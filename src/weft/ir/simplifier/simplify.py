@@ -40,6 +40,8 @@ _OF_TYPE: Final[dict[DType, dict[type[Node], Compiled]]] = {}
 
 def simplify(e: Expr, bounds: Bounds = EMPTY) -> Expr:
     """Returns the canonical form of *e*, equal to it for all values of the variables within *bounds*."""
+    if type(e) is Const:
+        return e
     memo = bounds.memo_for("simplify")
     found: Expr | None = memo.get(e)
     return Simplifier(bounds, memo).simplify(e) if found is None else found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from weft.ir import BRANCHES, SELECTS, TRUE, Const, Expr, Node, Select, conjuncts, map_nodes, nodes_with
@@ -56,6 +57,7 @@ def uses_registers(s: Stmt) -> bool:
     return any(b.in_registers for b in mentioned(s))
 
 
+@lru_cache(maxsize=256)
 def stores_in(s: Stmt) -> int:
     """Returns how many stores *s* has once its unrolled loops are written out."""
     total = 0

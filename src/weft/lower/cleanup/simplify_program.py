@@ -50,6 +50,8 @@ class _Simplify(StmtRewriter):
         self.lanes: set[Var] = set()  # the variables of vectorized loops
 
     def expr(self, e: Expr) -> Expr:
+        if type(e) is Const:
+            return e
         plain = map_nodes(e, None, memo=self.values) if self.values else e
         made = simplify(plain, self.bounds)
         if not self.known:
