@@ -53,11 +53,12 @@ def _forget(dead: _Entry, forget: Callable[..., object] = _INTERNED.pop) -> None
 class Node:
     """An immutable node of a program: `children()` are its sub-nodes, `rebuild()` makes it with others.
 
-    The slots `variables` and `polynomial` cache the results of `rewrite.free_vars` and `polynomial.poly_of`; `traits` are those
-    of all nodes in it, itself included.
+    The slots `variables`, `polynomial` and `canonical` cache the results of `rewrite.free_vars` and `polynomial.poly_of`, and the
+    simplifier's form of a sum whose atoms stay as they are (None for the node itself); `traits` are those of all nodes in it,
+    itself included.
     """
 
-    __slots__ = ("__weakref__", "polynomial", "traits", "variables")
+    __slots__ = ("__weakref__", "canonical", "polynomial", "traits", "variables")
     __match_args__: tuple[str, ...] = ()
     traits: int
     node_fields: ClassVar[dict[str, Field]] = {}

@@ -12,6 +12,7 @@ from math import gcd
 from typing import Final
 
 from weft.ir.bounds import interval as iv
+from weft.ir.bounds.interval import Interval
 from weft.ir.bounds.polynomial import (
     Monomial,
     Poly,
@@ -49,6 +50,22 @@ def plain_low(p: Poly, ctx: Context) -> int | None:
             return None
         low += k * end
     return low
+
+
+def range_of_sum(p: Poly, ctx: Context) -> Interval:
+    """Returns the interval of *p*, a sum of single variables, for which nothing better `is_worth_it`."""
+    low: int | None = 0
+    high: int | None = 0
+    for m, k in p.items():
+        lo, hi = ctx.bounds.of(m[0]) if m else _ONE
+        if k < 0:
+            lo, hi = hi, lo
+        low = None if low is None or lo is None else low + k * lo
+        high = None if high is None or hi is None else high + k * hi
+    return Interval(low, high)
+
+
+_ONE: Final = Interval(1, 1)
 
 
 def lowest(p: Poly, target: int | None, ctx: Context, fuel: int = _FUEL) -> int | None:

@@ -26,7 +26,7 @@ from weft.ir.simplifier.algebra import KINDS, rules_for
 from weft.ir.simplifier.casts import fewer_casts
 from weft.ir.simplifier.comparisons import decide, equality, ordering
 from weft.ir.simplifier.digits import recombine
-from weft.ir.simplifier.elimination import is_worth_it, lowest, plain_low
+from weft.ir.simplifier.elimination import is_worth_it, lowest, plain_low, range_of_sum
 from weft.ir.simplifier.logic import tidied
 from weft.ir.simplifier.rule_compiler import Compiled, compile_rules
 from weft.support.dtypes import DType
@@ -92,6 +92,8 @@ class Simplifier:
 
     def range(self, p: Poly) -> Interval:
         """Returns an interval of *p*."""
+        if not is_worth_it(p, self):
+            return range_of_sum(p, self)
         top = lowest(scaled(p, -1), None, self)
         return Interval(lowest(p, None, self), None if top is None else -top)
 
@@ -124,19 +126,19 @@ class Simplifier:
     def _sum(self, n: Expr, p: Poly) -> Expr:
         """Rebuilds a sum in canonical order, its atoms having been simplified."""
         memo = self._memo
+        has_digits = False
         for m in p:
             for a in m:
                 if memo[a] is not a:
-                    return self._recombined(self._with_atoms(p), n)
-        return self._recombined(p, n)
-
-    def _recombined(self, p: Poly, n: Expr) -> Expr:
-        """Builds *p*, in canonical atoms, in place of *n*, its digits having been merged."""
-        for m in p:
-            for a in m:
-                if type(a) in _DIGITS:
-                    return self._built(recombine(p, self), n)
-        return self._built(p, n)
+                    return self._built(recombine(self._with_atoms(p), self), n)
+                has_digits = has_digits or type(a) in _DIGITS
+        if has_digits:
+            return self._built(recombine(p, self), n)
+        if not hasattr(n, "canonical"):
+            made = self._built(p, n)
+            _remember(n, None if made is n else made)  # a node that remembers itself would not be freed
+        known: Expr | None = n.canonical  # type: ignore[attr-defined]
+        return n if known is None else known
 
     def _with_atoms(self, p: Poly) -> Poly:
         result: Poly = {}
@@ -250,6 +252,8 @@ class Simplifier:
             return type(n)(n.b, n.a)
         return self._by_rule(n)
 
+
+_remember = Node.canonical.__set__  # type: ignore[attr-defined]  # nodes are immutable but for cached answers
 
 _ENGINES: Final[dict[type[Node], Callable[[Simplifier, Any], Expr | None]]] = {
     FloorDiv: Simplifier._division,
