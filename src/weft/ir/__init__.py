@@ -21,7 +21,7 @@ from weft.ir.expr.constructors import (
 )
 from weft.ir.expr.dot import Dot, dot
 from weft.ir.expr.pure_functions import INTRINSICS
-from weft.ir.expr.node import ADDRESSES, DIVIDES, READS, SELECTS, Node, node
+from weft.ir.expr.node import ADDRESSES, APPLIES, BRANCHES, DIVIDES, READS, SELECTS, Node, node
 from weft.ir.expr.nodes import Apply, Broadcast, Cast, Const, Neg, Not, Ramp, Reinterpret, Select, Shuffle
 from weft.ir.expr.rewrite import Rules, free_vars, is_small, map_nodes, mentions, post_order, rewrite, substitute
 from weft.ir.expr.traits import accesses, map_accesses, nodes_with, reads_memory
@@ -33,7 +33,9 @@ from weft.ir.text.printer import ATOM, AliasPrinter, ExprPrinter, Text, TooLong,
 
 __all__ = [
     "ADDRESSES",
+    "APPLIES",
     "ATOM",
+    "BRANCHES",
     "DIVIDES",
     "DIVISIONS",
     "EMPTY",

@@ -23,7 +23,7 @@ from weft.loop.notes import (
     Retained, Task, TensorInstruction, Thread, Twins, UserNote, buffers_in, find_note, replace_in_notes, with_buffers, with_note,
     without_notes,
 )
-from weft.loop.stmt_outline import Name, Outline, mentioned, outline, own_name
+from weft.loop.stmt_outline import NAME_OF, Name, Outline, mentioned, outline
 from weft.loop.parser import parse_program
 from weft.loop.printer import print_function, print_program, print_stmt
 from weft.loop.places import StmtPlace, meet
@@ -35,17 +35,17 @@ from weft.loop.visit import (
 )
 
 __all__ = [
-    "ASYNC_COMMIT", "ASYNC_COPY", "ASYNC_WAIT", "BARRIER", "COPY", "HOST", "HOST_OPERATORS", "NOTES", "NOTHING", "POP_TOKEN",
-    "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER", "Address", "Alloc", "Assert", "AsyncStep", "Axis", "AxisKind",
-    "Block", "Buffer", "Call", "CrossThread", "DoubleBuffer", "Effects", "Entry", "Eval", "Export", "External", "FetchAhead",
-    "For", "Function", "HostOperator", "If", "Kernel", "LateMemory", "Let", "Load", "LoopKind", "MayAlias", "Name", "Note",
-    "Outline", "Param", "Prefetch", "Program", "Range", "Region", "Retained", "Seq", "Stmt", "StmtPlace", "Store", "Task",
-    "TensorInstruction", "Thread", "Token", "Twins", "UserNote", "View", "Waits", "While", "addresses_touched", "allocated",
-    "block_regions", "bound_vars", "buffers_in", "buffers_of", "canonical_text", "cell", "copy", "declare_effects",
-    "definitions", "effects_of", "external_module", "find_note", "for_", "full_region", "get", "is_hint", "is_same",
-    "late_memory", "let", "link_programs", "loads", "make_block", "map_stmts", "may_write", "meet", "mentioned", "outline",
-    "own_buffers", "own_exprs", "own_name", "parse_program", "prefetch", "print_function", "print_program", "print_stmt",
-    "put", "rename_fresh", "replace_buffer", "replace_in_loop_notes", "replace_in_notes", "seq", "space_of", "statements",
-    "store", "stores", "structure_text", "sub_statements", "touched_regions", "verify", "verify_host", "with_buffers",
-    "with_note", "without_moot_notes", "without_notes",
+    "ASYNC_COMMIT", "ASYNC_COPY", "ASYNC_WAIT", "BARRIER", "COPY", "HOST", "HOST_OPERATORS", "NAME_OF", "NOTES", "NOTHING",
+    "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER", "Address", "Alloc", "Assert", "AsyncStep", "Axis",
+    "AxisKind", "Block", "Buffer", "Call", "CrossThread", "DoubleBuffer", "Effects", "Entry", "Eval", "Export", "External",
+    "FetchAhead", "For", "Function", "HostOperator", "If", "Kernel", "LateMemory", "Let", "Load", "LoopKind", "MayAlias",
+    "Name", "Note", "Outline", "Param", "Prefetch", "Program", "Range", "Region", "Retained", "Seq", "Stmt", "StmtPlace",
+    "Store", "Task", "TensorInstruction", "Thread", "Token", "Twins", "UserNote", "View", "Waits", "While",
+    "addresses_touched", "allocated", "block_regions", "bound_vars", "buffers_in", "buffers_of", "canonical_text", "cell",
+    "copy", "declare_effects", "definitions", "effects_of", "external_module", "find_note", "for_", "full_region", "get",
+    "is_hint", "is_same", "late_memory", "let", "link_programs", "loads", "make_block", "map_stmts", "may_write", "meet",
+    "mentioned", "outline", "own_buffers", "own_exprs", "parse_program", "prefetch", "print_function", "print_program",
+    "print_stmt", "put", "rename_fresh", "replace_buffer", "replace_in_loop_notes", "replace_in_notes", "seq", "space_of",
+    "statements", "store", "stores", "structure_text", "sub_statements", "touched_regions", "verify", "verify_host",
+    "with_buffers", "with_note", "without_moot_notes", "without_notes",
 ]

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from weft.ir import ADDRESSES, INDEX, ONE, READS, ZERO, Expr, ExprLike, Node, Var, as_expr, node
+from weft.ir import ADDRESSES, BRANCHES, INDEX, ONE, READS, ZERO, Expr, ExprLike, Node, Var, as_expr, node
 from weft.loop.buffer import Buffer
 from weft.loop.notes import Note
 from weft.support.dtypes import DType, handle
@@ -154,6 +154,7 @@ class While(Stmt):
 class If(Stmt):
     """Runs *then* where *cond* holds, else *other*, if there is one."""
 
+    trait = BRANCHES
     cond: Expr
     then: Stmt
     other: Stmt | None

@@ -28,20 +28,16 @@ class Outline(NamedTuple):
     has_notes: bool
 
 
-_NAME: Final[dict[type[Stmt], Callable[[Any], Name]]] = {
+NAME_OF: Final[dict[type[Stmt], Callable[[Any], Name]]] = {
     For: attrgetter("var"),
     Block: attrgetter("name"),
     Alloc: attrgetter("buffer"),
 }
+"""The names by which statements are found: a loop's variable, a block's name, the buffer of an allocation."""
+
 _LISTED: Final = (For, Block)
 _ACCESSES: Final = (Load, Address)
 _NAMING: Final = (Store, Alloc, View)
-
-
-def own_name(s: Stmt) -> Name | None:
-    """Returns the name by which *s* is found: a loop's variable, a block's name, the buffer of an allocation."""
-    name = _NAME.get(type(s))
-    return None if name is None else name(s)
 
 
 def outline(root: Stmt) -> Outline:
@@ -58,15 +54,14 @@ def mentioned(root: Stmt) -> frozenset[Buffer]:
 
 def _remembered(root: Stmt, slot: str, remember: Callable[[Stmt, T], None], compute: Callable[[Stmt], T]) -> T:
     """Computes the answer for all statements under *root* that do not know theirs, the inner ones first."""
-    stack = [root]
+    pending, stack = [], [root]
     while stack:
-        s = stack[-1]
-        todo = [k for k in s.bodies() if not hasattr(k, slot)]
-        if todo:
-            stack += todo
-            continue
-        stack.pop()
+        s = stack.pop()
         if not hasattr(s, slot):
+            pending.append(s)
+            stack += s.bodies()
+    for s in reversed(pending):
+        if not hasattr(s, slot):  # it may be in several statements
             remember(s, compute(s))
     result: T = getattr(root, slot)
     return result
@@ -78,30 +73,38 @@ _remember_mentioned = Stmt.mentioned.__set__  # type: ignore[attr-defined]
 
 def _outlined(s: Stmt) -> Outline:
     """Returns the outline of *s* from those of the statements directly inside."""
-    kids, name = s.bodies(), own_name(s)
-    has_notes = type(s) is For and bool(s.notes)
-    if len(kids) == 1:  # a chain of loops and allocations, mostly: they share the outline of their innermost body
-        kid = kids[0]
-        below = outline(kid)
-        inside = (kid, *below.loops_and_blocks) if isinstance(kid, _LISTED) else below.loops_and_blocks
-        names = below.names if name is None else below.names | {name}
-        return Outline(inside, names, _used(s, below.used), has_notes or below.has_notes)
-    found: list[For | Block] = []
-    for k in kids:
-        if isinstance(k, _LISTED):
-            found.append(k)
-        found += outline(k).loops_and_blocks
-    own = () if name is None else (name,)
-    names = frozenset(own).union(*[outline(k).names for k in kids])
-    used = frozenset([b for k in kids for b in outline(k).used])
-    return Outline(tuple(found), names, _used(s, used), has_notes or any(outline(k).has_notes for k in kids))
+    listed, names, used, has_notes = _inside(s.bodies())
+    kind: Any = type(s)
+    this: Any = s
+    if kind is For:
+        return Outline(listed, names | {this.var}, used, has_notes or bool(this.notes))
+    if kind is Alloc:
+        return Outline(listed, names | {this.buffer}, used - {this.buffer}, has_notes)
+    if kind is Block:
+        accessed = frozenset([r.buffer for r in (*this.reads, *this.writes)])
+        return Outline(listed, names | {this.name}, accessed, has_notes)
+    return Outline(listed, names, used, has_notes)
 
 
-def _used(s: Stmt, inside: frozenset[Buffer]) -> frozenset[Buffer]:
-    """Returns the buffers that *s* uses from outside, given those that the statements *inside* use."""
-    if type(s) is Block:
-        return frozenset([r.buffer for r in (*s.reads, *s.writes)])
-    return inside - {s.buffer} if type(s) is Alloc and s.buffer in inside else inside
+def _with_itself(s: Stmt) -> Outline:
+    """Returns the outline of *s*, which knows its own, with *s* as the first in it if it is a loop or a block."""
+    below = outline(s)
+    if not isinstance(s, _LISTED):
+        return below
+    return Outline((s, *below.loops_and_blocks), below.names, below.used, below.has_notes)
+
+
+def _inside(kids: tuple[Stmt, ...]) -> Outline:
+    """Returns the outline of *kids* together, themselves included."""
+    if len(kids) == 1:  # a chain of loops and allocations, mostly
+        return _with_itself(kids[0])
+    parts = [_with_itself(k) for k in kids]
+    return Outline(
+        tuple([x for p in parts for x in p.loops_and_blocks]),
+        frozenset[Name]().union(*[p.names for p in parts]),
+        frozenset[Buffer]().union(*[p.used for p in parts]),
+        any(p.has_notes for p in parts),
+    )
 
 
 def _mentioned(s: Stmt) -> frozenset[Buffer]:

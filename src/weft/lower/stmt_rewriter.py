@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from functools import lru_cache
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from weft.ir import ONE, Bounds, Expr, Var, free_vars
 from weft.loop import (
@@ -55,8 +55,12 @@ class StmtRewriter:
     def _method(cls, name: str) -> Callable[[Any, Any], Visited]:
         """Returns the method *name* if a subclass has it, else `default` if one has that, else this class' method."""
         below = cls.__mro__[: cls.__mro__.index(StmtRewriter)]
-        chosen = name if any(name in c.__dict__ for c in below) or cls.default is StmtRewriter.default else "default"
-        method: Callable[[Any, Any], Visited] = getattr(cls, chosen)
+        own = any(name in c.__dict__ for c in below)
+        if not own and name in _LEAVES and cls.default is StmtRewriter.default and cls.expr is StmtRewriter.expr:
+            return _kept
+        method: Callable[[Any, Any], Visited] = getattr(
+            cls, name if own or cls.default is StmtRewriter.default else "default"
+        )
         return method
 
     def default(self, s: Stmt) -> Visited:
@@ -68,22 +72,19 @@ class StmtRewriter:
         pending: list[Steps] = []
         made = self.visit(root)
         while True:
-            if not isinstance(made, Stmt):
-                pending.append(made)
-                made = self._advance(pending, None)
-            elif pending:
-                made = self._advance(pending, made)
+            try:
+                if not isinstance(made, Stmt):
+                    pending.append(made)
+                    child = next(made)
+                elif pending:
+                    child = pending[-1].send(made)
+                else:
+                    return made
+            except StopIteration as stop:
+                pending.pop()
+                made = stop.value
             else:
-                return made
-
-    def _advance(self, pending: list[Steps], value: Stmt | None) -> Visited:
-        try:
-            child = next(pending[-1]) if value is None else pending[-1].send(value)
-        except StopIteration as stop:
-            pending.pop()
-            done: Stmt = stop.value
-            return done
-        return self.visit(child)
+                made = self.visit(child)
 
     def visit(self, s: Stmt) -> Visited:
         """Rewrites one statement, or begins to."""
@@ -203,6 +204,14 @@ _KINDS: tuple[type[Stmt], ...] = (
     Assert,
     Eval,
 )
+
+
+_LEAVES: Final = ("visit_store", "visit_call", "visit_assert", "visit_eval")
+"""The methods for statements that consist of expressions alone: where these stay, so do the statements."""
+
+
+def _kept(_: StmtRewriter, s: Stmt) -> Stmt:
+    return s
 
 
 class BoundedRewriter(StmtRewriter):

@@ -48,13 +48,20 @@ class Bounds:
     last bound to the first. The memos are caches only; they never change an answer.
     """
 
-    __slots__ = ("_intervals", "memo", "order", "ranges")
+    __slots__ = ("_intervals", "_order", "memo", "ranges")
 
     def __init__(self) -> None:
         self.ranges: dict[Var, tuple[Expr | None, Expr | None]] = {}
-        self.order: dict[Var, int] = {}
         self.memo: dict[str, dict[Any, Any]] = {}
         self._intervals: dict[Expr, Interval] = {}
+        self._order: dict[Var, int] | None = None
+
+    @property
+    def order(self) -> dict[Var, int]:
+        """The positions of the variables in the order of binding."""
+        if self._order is None:
+            self._order = {v: k for k, v in enumerate(self.ranges)}
+        return self._order
 
     def bind(self, var: Var, lo: ExprLike | None, hi: ExprLike | None) -> Bounds:
         """Returns an environment in which also `lo <= var <= hi`; None leaves an end open.
@@ -75,19 +82,14 @@ class Bounds:
     def _bound(self, var: Var, low: Expr | None, high: Expr | None) -> Bounds:
         made = Bounds()
         made.ranges = dict(self.ranges)
-        if made.ranges.pop(var, None) is None:
-            made.order = dict(self.order)
-            made.order[var] = len(made.ranges)
+        made.ranges.pop(var, None)
         made.ranges[var] = (low, high)
-        if not made.order:
-            made.order = {v: k for k, v in enumerate(made.ranges)}
         return made
 
     def with_range(self, var: Var, lo: Expr | None, hi: Expr | None) -> Bounds:
         """Returns an environment in which *var* has another range, at the same position in the order of binding."""
         made = Bounds()
         made.ranges = {**self.ranges, var: (lo, hi)}
-        made.order = {v: k for k, v in enumerate(made.ranges)}
         return made
 
     def memo_for(self, purpose: str) -> dict[Any, Any]:
@@ -115,10 +117,10 @@ class Bounds:
                 stack.pop()
                 continue
             handler = _HANDLERS.get(type(e))
-            needed = self._ends(e) if type(e) is Var else e.children() if handler else ()
-            todo = [k for k in needed if k not in memo]
-            if todo:
-                stack += todo
+            for k in self._ends(e) if type(e) is Var else e.children() if handler else ():
+                if k not in memo:
+                    stack.append(k)
+            if stack[-1] is not e:
                 continue
             stack.pop()
             assert isinstance(e, Expr)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from weft.ir.expr.base import Expr, Var
+from weft.ir.expr.base import INDEX, Expr
 from weft.ir.expr.binary import Add, Mul, Sub
+from weft.ir.expr.constructors import index
+from weft.ir.expr.node import Node
 from weft.ir.expr.nodes import Const, Neg
 from weft.ir.expr.order import order_key
 from weft.support.dtypes import DType, i32, i64
@@ -32,12 +34,18 @@ def is_exact(dtype: DType) -> bool:
 
 
 def poly_of(e: Expr) -> Poly:
-    """Returns the polynomial of an exact integer scalar."""
-    if type(e) is Var:
-        return {(e,): 1}
+    """Returns the polynomial of an exact integer scalar, which the caller may change; each sum and product remembers its own."""
     if type(e) is Const:
         return {(): int(e.value)} if e.value else {}
-    return _poly(e, _Fuel())
+    if type(e) not in _RING:
+        return {(e,): 1}
+    known: Poly | None = getattr(e, "polynomial", None)
+    if known is None:
+        known = _poly(e, _Fuel())
+        if (e,) in known:  # a node that remembers itself would not be freed
+            return known
+        _remember(e, known)
+    return known.copy()
 
 
 class _Fuel:
@@ -71,6 +79,7 @@ def _poly(e: Expr, fuel: _Fuel) -> Poly:
 
 
 _RING: Final = frozenset({Add, Sub, Mul, Neg})
+_remember = Node.polynomial.__set__  # type: ignore[attr-defined]  # nodes are immutable but for cached answers
 
 
 def _push_product(n: Mul, k: int, stack: list[tuple[Expr, int]], result: Poly, fuel: _Fuel) -> None:
@@ -177,7 +186,7 @@ def poly_to_expr(p: Poly, dtype: DType) -> Expr:
             terms.remove(lead)
             terms.insert(0, lead)
     if not terms:
-        return Const(free, dtype)
+        return _constant(free, dtype)
     result: Expr | None = None
     if terms[0][1] < 0 and free > 0:
         result, free = Const(free, dtype), 0
@@ -186,7 +195,7 @@ def poly_to_expr(p: Poly, dtype: DType) -> Expr:
     assert result is not None
     if free:
         made: type[Add | Sub] = Add if free > 0 else Sub
-        result = made(result, Const(abs(free), dtype))
+        result = made(result, _constant(abs(free), dtype))
     return result
 
 
@@ -194,12 +203,16 @@ def _term_key(term: tuple[Monomial, int]) -> tuple[object, ...]:
     return tuple([order_key(a) for a in term[0]])
 
 
+def _constant(k: int, dtype: DType) -> Expr:
+    return index(k) if dtype is INDEX else Const(k, dtype)
+
+
 def _plus_term(sum_: Expr | None, m: Monomial, k: int, dtype: DType) -> Expr:
     value = m[0]
     for factor in m[1:]:
         value = Mul(value, factor)
     if sum_ is None:
-        return value if k == 1 else Neg(value) if k == -1 else Mul(value, Const(k, dtype))
+        return value if k == 1 else Neg(value) if k == -1 else Mul(value, _constant(k, dtype))
     if abs(k) != 1:
-        value = Mul(value, Const(abs(k), dtype))
+        value = Mul(value, _constant(abs(k), dtype))
     return Add(sum_, value) if k > 0 else Sub(sum_, value)

@@ -36,7 +36,10 @@ class Binary(Expr):
 
     def derive(self) -> tuple[DType]:
         """Returns the result's type, which is the operands'; raises `TypeMismatch` where they differ."""
-        return (_operand_type(self),)
+        dtype = self.a.dtype
+        if dtype is not self.b.dtype or not _ALLOWED[self.kinds](dtype):
+            raise _mismatch(self)
+        return (dtype,)
 
 
 class Comparison(Binary):
@@ -47,7 +50,7 @@ class Comparison(Binary):
 
     def derive(self) -> tuple[DType]:
         """Returns bool, with the operands' lanes."""
-        return (bool_.with_lanes(_operand_type(self).lanes),)
+        return (bool_.with_lanes(super().derive()[0].lanes),)
 
 
 _ALLOWED: Final[dict[str, Callable[[DType], bool]]] = {
@@ -59,15 +62,13 @@ _ALLOWED: Final[dict[str, Callable[[DType], bool]]] = {
 }
 
 
-def _operand_type(e: Binary) -> DType:
+def _mismatch(e: Binary) -> TypeMismatch:
     dtype = e.a.dtype
-    if dtype is not e.b.dtype:
-        raise TypeMismatch(
-            f"`{e.symbol}` takes two operands of one type, not {dtype} and {e.b.dtype}", hint="cast one of them"
-        )
-    if not _ALLOWED[e.kinds](dtype):
-        raise TypeMismatch(f"`{e.symbol}` does not take {dtype}, only {e.kinds} types")
-    return dtype
+    if dtype is e.b.dtype:
+        return TypeMismatch(f"`{e.symbol}` does not take {dtype}, only {e.kinds} types")
+    return TypeMismatch(
+        f"`{e.symbol}` takes two operands of one type, not {dtype} and {e.b.dtype}", hint="cast one of them"
+    )
 
 
 @node

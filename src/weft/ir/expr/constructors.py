@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, TypeVar
 
 import numpy as np
@@ -237,14 +238,11 @@ def ceil_div(a: ExprLike, b: ExprLike) -> Expr:
 def _python_operators() -> None:
     """Fills in the builders of Python's operators, which `Expr` only names."""
 
-    def plain(cls: type[Binary]) -> Callable[[Expr, ExprLike], Expr]:
-        return lambda a, b: binary(cls, a, b)
-
     def reflected(cls: type[Binary]) -> Callable[[Expr, ExprLike], Expr]:
         return lambda a, b: binary(cls, as_expr(b, a.dtype), a)
 
     for cls in (Add, Sub, Mul, Div, FloorDiv, FloorMod, BitXor, ShiftLeft, ShiftRight, Lt, Le):
-        BUILDERS[cls.symbol] = plain(cls)
+        BUILDERS[cls.symbol] = partial(binary, cls)
         BUILDERS[f"reflected {cls.symbol}"] = reflected(cls)
     BUILDERS["&"] = lambda a, b: binary(And if a.dtype.is_bool else BitAnd, a, b)
     BUILDERS["|"] = lambda a, b: binary(Or if a.dtype.is_bool else BitOr, a, b)

@@ -35,7 +35,7 @@ class Kind(StrEnum):
     VALUE = "value"
     """A leaf that is compared by value and class."""
     IDENTITY = "identity"
-    """A leaf that is equal only to itself: a key need not tell its class."""
+    """A leaf that is equal only to itself, as a member of an enumeration is: a key need not tell its class."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def _field(name: str, hint: Hint, base: type) -> Field:
     held, kind = _node_class(hint, base)
     if held is not None:
         return Field(hint, kind, bool(getattr(held, "is_body", False)))
-    if _leaf(hint) == "identity":
+    if _leaf(hint) == "identity" or (isinstance(hint, type) and issubclass(hint, Enum)):
         return Field(hint, Kind.IDENTITY, is_body=False)
     if _is_value(hint):
         return Field(hint, Kind.VALUE, is_body=False)

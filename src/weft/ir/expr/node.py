@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
+from functools import lru_cache
+from types import CodeType
 from typing import Any, ClassVar, Final, TypeVar, dataclass_transform
 
 from weft.ir.expr.fields import Field, Kind, fields_of
@@ -24,6 +26,10 @@ SELECTS: Final = 4
 """The trait of choices by a condition."""
 DIVIDES: Final = 8
 """The trait of divisions of integers, and of their remainders."""
+APPLIES: Final = 16
+"""The trait of applied functions."""
+BRANCHES: Final = 32
+"""The trait of conditional statements."""
 
 
 class _Entry(weakref.ref["Node"]):
@@ -47,10 +53,12 @@ def _forget(dead: _Entry, forget: Callable[..., object] = _INTERNED.pop) -> None
 class Node:
     """An immutable node of a program: `children()` are its sub-nodes, `rebuild()` makes it with others.
 
-    The slot `variables` caches the result of `rewrite.free_vars`; `traits` are those of all nodes in it, itself included.
+    The slots `variables`, `polynomial` and `canonical` cache the results of `rewrite.free_vars` and `polynomial.poly_of`, and the
+    simplifier's form of a sum whose atoms stay as they are (None for the node itself); `traits` are those of all nodes in it,
+    itself included.
     """
 
-    __slots__ = ("__weakref__", "traits", "variables")
+    __slots__ = ("__weakref__", "canonical", "polynomial", "traits", "variables")
     __match_args__: tuple[str, ...] = ()
     traits: int
     node_fields: ClassVar[dict[str, Field]] = {}
@@ -58,7 +66,7 @@ class Node:
     is_body: ClassVar[bool] = False
     """Whether nodes of this class are listed by their parent's `bodies()`, as statements are."""
     trait: ClassVar[int] = 0
-    """The trait by which searches find nodes of this class: `READS`, `ADDRESSES`, `SELECTS`, `DIVIDES`, or none (0)."""
+    """The trait by which searches find nodes of this class, one of those above, or none (0)."""
 
     def children(self) -> tuple[Node, ...]:
         """Returns the sub-nodes, in field order."""
@@ -96,14 +104,20 @@ def node(cls: C) -> C:
     made: Any = type(cls)
     generated = {"__slots__": fields + derived, "__match_args__": fields, "node_fields": declared}
     new_cls = made(cls.__name__, cls.__bases__, {**body, **generated})
-    scope: dict[str, Any] = {"table": _INTERNED, "entry": _Entry, "forget": _forget, "new": object.__new__}
-    scope["set_traits"] = vars(Node)["traits"].__set__
-    scope.update({f"set_{n}": getattr(new_cls, n).__set__ for n in fields + derived})
-    exec(_source(declared, derived, checked=hasattr(cls, "check")), scope)
+    draft = made(cls.__name__, cls.__bases__, {"__slots__": fields + derived, "__setattr__": object.__setattr__})
+    scope: dict[str, Any] = {"table": _INTERNED, "entry": _Entry, "forget": _forget, "draft": draft}
+    scope.update({f"set_{n}": getattr(new_cls, n).__set__ for n in derived})
+    exec(_code(_source(declared, derived, checked=hasattr(cls, "check"))), scope)
     for name in ("__new__", "children", "bodies", "rebuild", "__reduce__"):
         setattr(new_cls, name, scope[name])
     result: C = new_cls
     return result
+
+
+@lru_cache
+def _code(source: str) -> CodeType:
+    """Returns the code of *source*, which all operators of two operands have in common."""
+    return compile(source, "<node>", "exec")
 
 
 _CHILD: Final = {
@@ -126,7 +140,11 @@ _VALUE_KEY: Final = "{n}.__class__, {n}.hex() if {n}.__class__ is float else {n}
 
 
 def _source(fields: dict[str, Field], derived: tuple[str, ...], *, checked: bool) -> str:
-    """Writes the constructor and the walkers of a node class as Python source: they are the hottest code there is."""
+    """Writes the constructor and the walkers of a node class as Python source: they are the hottest code there is.
+
+    A node is made as one of a class without the check that nothing is assigned to: that takes a third of the time which setting
+    each slot by its descriptor does.
+    """
     key = "".join([(_VALUE_KEY if f.kind is Kind.VALUE else "{n}, ").format(n=n) for n, f in fields.items()])
     children = [(_CHILD.get(f.kind, "").format(n=n), f.is_body) for n, f in fields.items()]
     rebuilt = [_REBUILT.get(f.kind, "self.{n}").format(n=n) for n, f in fields.items()]
@@ -135,11 +153,12 @@ def _source(fields: dict[str, Field], derived: tuple[str, ...], *, checked: bool
         f" key = (cls, {key})",
         " ref = table.get(key)",
         " if ref is not None and (self := ref()) is not None: return self",
-        " self = new(cls)",
-        *(f" set_{n}(self, {n})" for n in fields),
+        " self = draft()",
+        *(f" self.{n} = {n}" for n in fields),
         " traits = cls.trait",
         *(line.format(n=n) for n, f in fields.items() for line in _TRAITS.get(f.kind, ())),
-        " set_traits(self, traits)",
+        " self.traits = traits",
+        " self.__class__ = cls",
         *([" self.check()"] if checked else []),
         *([f" {''.join(f'd_{n}, ' for n in derived)} = self.derive()"] if derived else []),
         *(f" set_{n}(self, d_{n})" for n in derived),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.ir.expr.base import Expr, Value
-from weft.ir.expr.node import SELECTS, node
+from weft.ir.expr.node import APPLIES, SELECTS, node
 from weft.ir.expr.pure_functions import INTRINSICS
 from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
@@ -155,6 +155,7 @@ class Shuffle(Expr):
 class Apply(Expr):
     """A pure function of `ir.expr.pure_functions` applied to operands of one type."""
 
+    trait = APPLIES
     __derived__ = ("dtype",)
     fn: str
     args: tuple[Expr, ...]

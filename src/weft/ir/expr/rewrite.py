@@ -76,10 +76,10 @@ def rewrite(root: N, rules: Rules, *, fuel: int = 1_000_000, memo: dict[Node, No
     return cast(N, done[root])
 
 
-def map_nodes(root: N, change: Callable[[Node], Node | None], *, memo: dict[Node, Node] | None = None) -> N:
+def map_nodes(root: N, change: Callable[[Node], Node | None] | None, *, memo: dict[Node, Node] | None = None) -> N:
     """Rebuilds *root* bottom-up, passing each node (with its new children) once to *change*; None keeps the node.
 
-    The walk does not descend into nodes that *memo* holds already.
+    The walk does not descend into nodes that *memo* holds already; where these are all that changes, *change* is None itself.
     """
     done: dict[Node, Node] = {} if memo is None else memo
     stack: list[Node] = [root]
@@ -88,17 +88,19 @@ def map_nodes(root: N, change: Callable[[Node], Node | None], *, memo: dict[Node
         if n in done:
             stack.pop()
             continue
-        new, kids = n, n.children()
-        if kids:
-            todo = [k for k in kids if k not in done]
-            if todo:
-                stack += todo
-                continue
-            new_kids = tuple([done[k] for k in kids])
-            if new_kids != kids:  # nodes are equal only to themselves
-                new = n.rebuild(new_kids)
+        kids = n.children()
+        for k in kids:  # no list comprehension: its call would take longer than the loop
+            if k not in done:
+                stack.append(k)
+        if stack[-1] is not n:
+            continue
         stack.pop()
-        changed = change(new)
+        new = n
+        for k in kids:
+            if done[k] is not k:
+                new = n.rebuild([done[k] for k in kids])
+                break
+        changed = change(new) if change is not None else None
         done[n] = new if changed is None else changed
     return cast(N, done[root])
 
@@ -110,11 +112,7 @@ def substitute(root: N, values: Mapping[Var, Expr]) -> N:
     if isinstance(root, Expr) and values.keys().isdisjoint(_variables_of(root)) and all(type(v) is Var for v in values):
         return root  # kinds of variables of other layers are not among those that nodes remember
     memo: dict[Node, Node] = {v: e for v, e in values.items()}  # noqa: C416  (widens the types)
-    return map_nodes(root, _keep, memo=memo)
-
-
-def _keep(n: Node) -> Node | None:
-    return None
+    return map_nodes(root, None, memo=memo)
 
 
 def post_order(root: Node) -> Iterator[Node]:
@@ -168,12 +166,18 @@ def _find_variables(root: Node) -> tuple[Var, ...]:
     while stack:
         n = stack[-1]
         kids = n.children()
-        known = [(k,) if type(k) is Var else getattr(k, "variables", None) for k in kids]
-        if None in known:
-            stack += [k for k, variables in zip(kids, known, strict=True) if variables is None]
-            continue
-        _remember(n, known[0] if len(known) == 1 else tuple(dict.fromkeys([v for vs in known for v in vs or ()])))
-        stack.pop()
+        used: tuple[Var, ...] | dict[Var, None] = ()
+        for k in kids:
+            variables = (k,) if type(k) is Var else getattr(k, "variables", None)
+            if variables is None:
+                stack.append(k)
+            elif not used:
+                used = variables
+            elif variables is not used:
+                used = dict.fromkeys((*used, *variables))
+        if stack[-1] is n:
+            _remember(n, tuple(used))
+            stack.pop()
     found: tuple[Var, ...] = root.variables  # type: ignore[attr-defined]
     return found
 

@@ -40,7 +40,9 @@ def nodes_with(traits: int, root: Node) -> list[Node]:
             seen.add(n)
             if n.trait & traits:
                 stack += (n, None)
-            stack += [k for k in n.children() if k.traits & traits][::-1]
+            for k in n.children()[::-1]:
+                if k.traits & traits:
+                    stack.append(k)
     return found
 
 

@@ -10,6 +10,7 @@ from weft.ir.expr.binary import Comparison, Eq, Le, Lt, Ne
 from weft.ir.expr.constructors import const
 from weft.ir.expr.order import order_key
 from weft.ir.simplifier.context import Context
+from weft.ir.simplifier.elimination import is_worth_it, range_of_sum
 from weft.support.dtypes import DType
 
 
@@ -17,6 +18,9 @@ def decide(cls: type[Comparison], d: Poly, ctx: Context) -> bool | None:
     """Returns whether `0 <cls> d` always or never holds, None if it may vary or is not known."""
     if cls is Lt or cls is Le:
         least = 1 if cls is Lt else 0
+        if not is_worth_it(d, ctx):
+            low, high = range_of_sum(d, ctx)
+            return True if low is not None and low >= least else False if high is not None and high < least else None
         if ctx.is_at_least(d, least):
             return True
         return False if ctx.is_at_least(scaled(d, -1), 1 - least) else None

@@ -34,7 +34,7 @@ def _is_part(part: Poly, p: Poly) -> bool:
 
 def _whole(p: Poly, ctx: Context) -> Iterator[Poly]:
     """`k*c*(x // c) + k*(x % c)` is `k*x`."""
-    for rest, k, atom in _atoms(p, FloorMod):
+    for rest, k, atom in _atoms(p, FloorMod) if _has_division(p) else ():
         d = ctx.poly(atom.b)  # type: ignore[attr-defined]
         x = ctx.poly(atom.a)  # type: ignore[attr-defined]
         q = ctx.quotient(x, d, atom.dtype)

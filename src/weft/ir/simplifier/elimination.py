@@ -12,6 +12,7 @@ from math import gcd
 from typing import Final
 
 from weft.ir.bounds import interval as iv
+from weft.ir.bounds.interval import Interval
 from weft.ir.bounds.polynomial import (
     Monomial,
     Poly,
@@ -26,7 +27,7 @@ from weft.ir.bounds.polynomial import (
 )
 from weft.ir.expr.base import Expr, Var
 from weft.ir.expr.binary import FloorDiv, FloorMod, Max, Min
-from weft.ir.expr.nodes import Select
+from weft.ir.expr.nodes import Const, Select
 from weft.ir.expr.rewrite import free_vars, mentions
 from weft.ir.simplifier.context import Context
 
@@ -49,6 +50,22 @@ def plain_low(p: Poly, ctx: Context) -> int | None:
             return None
         low += k * end
     return low
+
+
+def range_of_sum(p: Poly, ctx: Context) -> Interval:
+    """Returns the interval of *p*, a sum of single variables, for which nothing better `is_worth_it`."""
+    low: int | None = 0
+    high: int | None = 0
+    for m, k in p.items():
+        lo, hi = ctx.bounds.of(m[0]) if m else _ONE
+        if k < 0:
+            lo, hi = hi, lo
+        low = None if low is None or lo is None else low + k * lo
+        high = None if high is None or hi is None else high + k * hi
+    return Interval(low, high)
+
+
+_ONE: Final = Interval(1, 1)
 
 
 def lowest(p: Poly, target: int | None, ctx: Context, fuel: int = _FUEL) -> int | None:
@@ -85,11 +102,17 @@ def _better(a: int | None, b: int | None) -> int | None:
 
 def is_worth_it(p: Poly, ctx: Context) -> bool:
     """Plain intervals are exact for sums of variables with constant ranges."""
-    return any(len(m) > 1 or (m and not (type(m[0]) is Var and _has_constant_ends(m[0], ctx))) for m in p)
+    for m in p:  # noqa: SIM110  (a generator would take longer than the loop)
+        if len(m) > 1 or (m and not (type(m[0]) is Var and _has_constant_ends(m[0], ctx))):
+            return True
+    return False
 
 
 def _has_constant_ends(v: Var, ctx: Context) -> bool:
-    return all(e is None or constant(poly_of(e)) is not None for e in ctx.bounds.ranges.get(v, ()))
+    for e in ctx.bounds.ranges.get(v, ()):
+        if e is not None and type(e) is not Const and constant(poly_of(e)) is None:
+            return False
+    return True
 
 
 def _relax_division(p: Poly, target: int | None, ctx: Context, fuel: int) -> int | None:

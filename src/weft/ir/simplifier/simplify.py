@@ -26,7 +26,7 @@ from weft.ir.simplifier.algebra import KINDS, rules_for
 from weft.ir.simplifier.casts import fewer_casts
 from weft.ir.simplifier.comparisons import decide, equality, ordering
 from weft.ir.simplifier.digits import recombine
-from weft.ir.simplifier.elimination import is_worth_it, lowest, plain_low
+from weft.ir.simplifier.elimination import is_worth_it, lowest, plain_low, range_of_sum
 from weft.ir.simplifier.logic import tidied
 from weft.ir.simplifier.rule_compiler import Compiled, compile_rules
 from weft.support.dtypes import DType
@@ -40,6 +40,8 @@ _OF_TYPE: Final[dict[DType, dict[type[Node], Compiled]]] = {}
 
 def simplify(e: Expr, bounds: Bounds = EMPTY) -> Expr:
     """Returns the canonical form of *e*, equal to it for all values of the variables within *bounds*."""
+    if type(e) is Const:
+        return e
     memo = bounds.memo_for("simplify")
     found: Expr | None = memo.get(e)
     return Simplifier(bounds, memo).simplify(e) if found is None else found
@@ -66,12 +68,18 @@ class Simplifier:
                 continue
             if not ready:
                 p = _sum_of(n)
-                needed = n.children() if p is None else [a for m in p for a in m]
-                todo = [k for k in needed if k not in memo]
-                if todo:
-                    stack.append((n, p, True))
-                    stack += [(k, None, False) for k in todo]
+                stack.append((n, p, True))
+                last = stack[-1]
+                for k in n.children() if p is None else [a for m in p for a in m]:
+                    if k in memo:
+                        continue
+                    if type(k) is Const:
+                        memo[k] = k
+                    else:
+                        stack.append((k, None, False))
+                if stack[-1] is not last:
                     continue
+                stack.pop()
             memo[n] = new = self._node(n) if p is None else self._sum(n, p)  # type: ignore[arg-type]
             memo.setdefault(new, new)
         found = memo[e]
@@ -84,6 +92,8 @@ class Simplifier:
 
     def range(self, p: Poly) -> Interval:
         """Returns an interval of *p*."""
+        if not is_worth_it(p, self):
+            return range_of_sum(p, self)
         top = lowest(scaled(p, -1), None, self)
         return Interval(lowest(p, None, self), None if top is None else -top)
 
@@ -116,13 +126,19 @@ class Simplifier:
     def _sum(self, n: Expr, p: Poly) -> Expr:
         """Rebuilds a sum in canonical order, its atoms having been simplified."""
         memo = self._memo
-        atoms = [a for m in p for a in m]
-        if atoms != [memo[a] for a in atoms]:  # nodes are equal only to themselves
-            p = self._with_atoms(p)
-            atoms = [a for m in p for a in m]
-        if not _DIGITS.isdisjoint([type(a) for a in atoms]):
-            p = recombine(p, self)
-        return self._built(p, n)
+        has_digits = False
+        for m in p:
+            for a in m:
+                if memo[a] is not a:
+                    return self._built(recombine(self._with_atoms(p), self), n)
+                has_digits = has_digits or type(a) in _DIGITS
+        if has_digits:
+            return self._built(recombine(p, self), n)
+        if not hasattr(n, "canonical"):
+            made = self._built(p, n)
+            _remember(n, None if made is n else made)  # a node that remembers itself would not be freed
+        known: Expr | None = n.canonical  # type: ignore[attr-defined]
+        return n if known is None else known
 
     def _with_atoms(self, p: Poly) -> Poly:
         result: Poly = {}
@@ -138,8 +154,9 @@ class Simplifier:
     def _built(self, p: Poly, n: Expr) -> Expr:
         """Builds *p*; coefficients that do not fit the type leave *n* as it is."""
         limit = 1 << (n.dtype.bits - 1)
-        if any(not -limit < k < limit for k in p.values()):
-            return n
+        for k in p.values():
+            if not -limit < k < limit:
+                return n
         return poly_to_expr(p, n.dtype)
 
     def _node(self, n: Node) -> Node:
@@ -149,9 +166,10 @@ class Simplifier:
         if type(n) is Var:
             return self._variable(n)
         memo, kids = self._memo, n.children()
-        new_kids = tuple([memo[k] for k in kids])
-        if new_kids != kids:  # nodes are equal only to themselves
-            n = n.rebuild(new_kids)
+        for k in kids:
+            if memo[k] is not k:
+                n = n.rebuild([memo[k] for k in kids])
+                break
         if not isinstance(n, Expr) or type(n) is Const:
             return n
         better = self._better(n)
@@ -235,6 +253,8 @@ class Simplifier:
         return self._by_rule(n)
 
 
+_remember = Node.canonical.__set__  # type: ignore[attr-defined]  # nodes are immutable but for cached answers
+
 _ENGINES: Final[dict[type[Node], Callable[[Simplifier, Any], Expr | None]]] = {
     FloorDiv: Simplifier._division,
     FloorMod: Simplifier._division,
@@ -260,7 +280,11 @@ def _sum_of(n: Node) -> Poly | None:
 
 
 def _is_foreign(p: Poly) -> bool:
-    return not _HOME.issuperset([type(a) for m in p for a in m])
+    for m in p:
+        for a in m:
+            if type(a) not in _HOME:
+                return True
+    return False
 
 
 def _rules_of(n: Expr) -> dict[type[Node], Compiled]:

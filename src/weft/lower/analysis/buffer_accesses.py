@@ -123,7 +123,7 @@ def _axis_values(s: Block, values: Values) -> Values:
 
 
 def _at(e: Expr, values: Values) -> Expr:
-    return map_nodes(e, lambda n: None, memo=values) if values else e
+    return map_nodes(e, None, memo=values) if values else e
 
 
 def _own_uses(s: Stmt, place: Place, values: Values) -> Iterator[Use]:

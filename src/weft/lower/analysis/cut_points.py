@@ -31,7 +31,7 @@ from weft.ir import (
     prove,
     simplify,
 )
-from weft.loop import For, statements
+from weft.loop import For, Stmt, statements
 from weft.lower.stmt_rewriter import extent_bounds
 
 
@@ -57,7 +57,7 @@ class Digit:
         alone = For(v, ZERO, self.extent, loop.kind, loop.body, ())
         found: list[Cut] = []
         for g in guards:
-            swapped = map_nodes(g, lambda n: None, memo={self.index: v})
+            swapped = map_nodes(g, None, memo={self.index: v})
             used = free_vars(swapped)
             cut = range_of(swapped, alone, bounds) if v in used and loop.var not in used else None
             if cut is not None:
@@ -95,14 +95,25 @@ def range_of(guard: Expr, loop: For, bounds: Bounds) -> Cut | None:
         return _first_only(guard, loop, bounds)
     if not isinstance(guard, Lt | Le) or guard.a.dtype is not INDEX:
         return None
-    inside = extent_bounds(bounds, loop)
-    inner = [v for v in free_vars(guard) if v is not loop.var and v not in inside.ranges and not v.dtype.is_bool]
-    for s in statements(loop.body):
-        if isinstance(s, For):
-            inside = extent_bounds(inside, s)
+    outer = extent_bounds(bounds, loop)
+    inner = [v for v in free_vars(guard) if v is not loop.var and v not in outer.ranges and not v.dtype.is_bool]
+    inside = _bounds_inside(loop.body, outer)
     room = guard.b - guard.a - (ONE if isinstance(guard, Lt) else ZERO)  # the guard holds where this is at least 0
     ends = extremes(room, inner, inside)
     return None if ends is None else _solve(ends[0], guard, loop, bounds)
+
+
+def _bounds_inside(body: Stmt, outer: Bounds) -> Bounds:
+    """Returns *outer* with the ranges of all loops in *body*."""
+    memo = outer.memo_for("loops inside")
+    found: Bounds = memo.get(body, outer)
+    if found is outer:
+        for s in statements(body):
+            if isinstance(s, For):
+                found = extent_bounds(found, s)
+        if found is not outer:  # which would keep itself
+            memo[body] = found
+    return found
 
 
 def _solve(least: Expr, guard: Expr, loop: For, bounds: Bounds) -> Cut | None:
@@ -142,10 +153,7 @@ def _clamped(first: Expr, after: Expr, guard: Expr, loop: For, bounds: Bounds) -
 def _first_only(guard: Eq, loop: For, bounds: Bounds) -> Cut | None:
     """Returns the first iteration alone, where *guard* never holds after it."""
     later = bounds.bind(loop.var, loop.begin + ONE, loop.begin + loop.extent - ONE)
-    for s in statements(loop.body):
-        if isinstance(s, For):
-            later = extent_bounds(later, s)
-    if simplify(guard, later) is not FALSE:
+    if simplify(guard, _bounds_inside(loop.body, later)) is not FALSE:
         return None
     return Cut(loop.begin + ONE, loop.begin + loop.extent, ())
 

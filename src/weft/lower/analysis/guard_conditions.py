@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
-from weft.ir import SELECTS, TRUE, Const, Expr, Node, Select, conjuncts, map_nodes, nodes_with
+from weft.ir import BRANCHES, SELECTS, TRUE, Const, Expr, Node, Select, conjuncts, map_nodes, nodes_with
 from weft.loop import For, If, LoopKind, Stmt, Store, mentioned, own_exprs, sub_statements
+
+_GUARDS: Final = BRANCHES | SELECTS
 
 
 class Guards:
@@ -22,6 +25,9 @@ class Guards:
             t = stack[-1]
             if t in self.memo:
                 stack.pop()
+                continue
+            if not t.traits & _GUARDS:
+                self.memo[t] = ()
                 continue
             todo = [k for k in sub_statements(t) if k not in self.memo]
             if todo:
@@ -51,6 +57,7 @@ def uses_registers(s: Stmt) -> bool:
     return any(b.in_registers for b in mentioned(s))
 
 
+@lru_cache(maxsize=256)
 def stores_in(s: Stmt) -> int:
     """Returns how many stores *s* has once its unrolled loops are written out."""
     total = 0

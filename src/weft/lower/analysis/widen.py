@@ -71,12 +71,14 @@ class Widen:
         stack: list[Node] = [e]
         while stack:
             n = stack[-1]
-            todo = [] if n in memo else [k for k in n.children() if k not in memo]
-            if todo:
-                stack += todo
+            if n in memo:
+                stack.pop()
                 continue
-            stack.pop()
-            if n not in memo:
+            for k in n.children():
+                if k not in memo:
+                    stack.append(k)
+            if stack[-1] is n:
+                stack.pop()
                 memo[n] = self._widened(n)
         return memo[e]
 
@@ -114,9 +116,10 @@ class Widen:
             return self.values.get(n, n)
         old = n.children()
         kids = [self.memo[k] for k in old]
-        if isinstance(n, Load) and (self.expanded or self.mask is not None or kids != list(old)):
+        is_same = kids == list(old)  # nodes are equal only to themselves
+        if isinstance(n, Load) and (self.expanded or self.mask is not None or not is_same):
             return self._load(n, kids)
-        if all(k is o for k, o in zip(kids, old, strict=True)):
+        if is_same:
             return _as_expr(n)
         if all(k.dtype.lanes == 1 for k in kids):
             return _as_expr(n.rebuild(kids))

@@ -35,7 +35,7 @@ class _Dissolve(BoundedRewriter):
         self.values: dict[Node, Node] = {}  # axes to their bindings, and expressions rewritten under them
 
     def expr(self, e: Expr) -> Expr:
-        return map_nodes(e, _keep, memo=self.values) if self.values else e
+        return map_nodes(e, None, memo=self.values) if self.values else e
 
     def visit_for(self, s: For) -> Steps:
         begin, extent = self.expr(s.begin), self.expr(s.extent)

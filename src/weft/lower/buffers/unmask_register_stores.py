@@ -27,6 +27,7 @@ from weft.loop import (
     bound_vars,
     loads,
     statements,
+    stores,
 )
 from weft.lower.analysis.store_accesses import StoreAccess, store_accesses
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, extent_bounds, map_functions
@@ -34,7 +35,11 @@ from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, extent_bounds
 
 def unmask_register_stores(program: Program) -> Program:
     """Returns *program*, after `vectorize`, with plain stores to registers whose masked-off lanes are dead."""
-    return map_functions(program, lambda f: _Unmask().rewrite(f.body))
+
+    def change(body: Stmt) -> Stmt:
+        return _Unmask().rewrite(body) if any(s.mask is not None for s in stores(body)) else body
+
+    return map_functions(program, lambda f: change(f.body))
 
 
 class _Unmask(StmtRewriter):

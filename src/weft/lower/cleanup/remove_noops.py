@@ -41,10 +41,18 @@ def _cleaned(function: Function) -> Stmt:
     body = function.body
     while True:
         local = {s.buffer for s in statements(body) if isinstance(s, Alloc)}
-        cleaned = _Remove(local - _read(body)).rewrite(body)
+        dead = local - _read(body)
+        cleaned = _Remove(dead).rewrite(body) if any(_may_go(s, dead) for s in statements(body)) else body
         if cleaned is body:
             return without_moot_notes(function.with_body(body)).body
         body = cleaned
+
+
+def _may_go(s: Stmt, dead: set[Buffer]) -> bool:
+    """Tells whether *s* itself may have no effect; *dead* are the buffers that nothing reads."""
+    if isinstance(s, Store | Alloc):
+        return s.buffer in dead or (isinstance(s, Store) and isinstance(s.value, Load))
+    return s is NOTHING or isinstance(s, Let | View | Eval)
 
 
 def _read(root: Stmt) -> set[Buffer]:

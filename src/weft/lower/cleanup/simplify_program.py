@@ -50,11 +50,13 @@ class _Simplify(StmtRewriter):
         self.lanes: set[Var] = set()  # the variables of vectorized loops
 
     def expr(self, e: Expr) -> Expr:
-        plain = map_nodes(e, _keep, memo=self.values) if self.values else e
+        if type(e) is Const:
+            return e
+        plain = map_nodes(e, None, memo=self.values) if self.values else e
         made = simplify(plain, self.bounds)
         if not self.known:
             return made
-        replaced = map_nodes(made, _keep, memo=self.decided)
+        replaced = map_nodes(made, None, memo=self.decided)
         return made if replaced is made else simplify(replaced, self.bounds)
 
     def visit_for(self, s: For) -> Steps:
@@ -140,10 +142,6 @@ def _with_guards_merged(parts: Iterable[Stmt]) -> list[Stmt]:
         else:
             merged.append(p)
     return merged
-
-
-def _keep(n: Node) -> None:
-    return None
 
 
 def _narrowed(bounds: Bounds, cond: Expr) -> Bounds:

@@ -129,7 +129,7 @@ class _Thread(StmtRewriter):
         self.varying: set[Var] = set(threads.values())
 
     def expr(self, e: Expr) -> Expr:
-        return map_nodes(e, lambda n: None, memo=self.values) if self.values else e
+        return map_nodes(e, None, memo=self.values) if self.values else e
 
     def visit(self, s: Stmt) -> Visited:
         if _has_barrier(s):

@@ -48,7 +48,7 @@ class _Name(BoundedRewriter):
             for e in _divisions(body, s.var, self.bounds):
                 var = Var("q" if isinstance(e, FloorDiv) else "r", INDEX)
                 named: dict[Node, Node] = {e: var}
-                body = Let(var, e, map_nodes(body, lambda _: None, memo=named))
+                body = Let(var, e, map_nodes(body, None, memo=named))
         return For(s.var, s.begin, s.extent, s.kind, body, s.notes)
 
 

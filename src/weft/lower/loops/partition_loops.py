@@ -105,7 +105,7 @@ class _Partition(BoundedRewriter):
         self.growth += len(values) * max(1, stores_in(s.body))
         made = yield from self._tested(_with_body(s, assume(s.body, cut.true)), others)
         for value in values:
-            border = _with_body(s, map_nodes(s.body, lambda n: None, memo={digit.index: value}))
+            border = _with_body(s, map_nodes(s.body, None, memo={digit.index: value}))
             other = yield from self._tested(border, others)
             made = _with_body(s, If(ne(digit.index, value), _body_of(made), rename_fresh(_body_of(other))))
         return made

@@ -25,6 +25,7 @@ from weft.ir import INDEX, ONE, ZERO, Bounds, Const, Expr, Var, free_vars, linea
 from weft.loop import (
     Buffer,
     For,
+    Function,
     Let,
     Load,
     LoopKind,
@@ -36,6 +37,7 @@ from weft.loop import (
     own_exprs,
     prefetch,
     seq,
+    statements,
     sub_statements,
 )
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, extent_bounds, map_functions, size_bounds
@@ -44,7 +46,12 @@ from weft.targets import Target
 
 def stream_prefetches(program: Program, target: Target) -> Program:
     """Returns *program*, whose buffers are flat, with calls of the prefetch intrinsic instead of `Prefetch` notes."""
-    return map_functions(program, lambda f: _Spread(size_bounds(f), target).rewrite(f.body))
+
+    def change(fn: Function) -> Stmt:
+        hints = any(isinstance(n, Prefetch) for s in statements(fn.body) if isinstance(s, For) for n in s.notes)
+        return _Spread(size_bounds(fn), target).rewrite(fn.body) if hints else fn.body
+
+    return map_functions(program, change)
 
 
 class _Spread(StmtRewriter):

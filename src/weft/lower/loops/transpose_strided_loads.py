@@ -187,7 +187,7 @@ class _WriteOut:
         return body
 
     def _iteration(self, at: Expr, columns: dict[Node, Node]) -> Stmt:
-        body = map_nodes(rename_fresh(self.loop.body), lambda _: None, memo=columns)
+        body = map_nodes(rename_fresh(self.loop.body), None, memo=columns)
         return _SIMPLE.rewrite(substitute(body, {self.loop.var: at}))
 
     def _tile(self, c: _Column, at: Expr, columns: int) -> list[Expr]:

@@ -65,7 +65,7 @@ class _Unguard(BoundedRewriter):
             for n in dict.fromkeys(_guarded(s.value, self.target))
             if n.buffer in self.read and _is_inside(n, self.bounds)
         }
-        made: Stmt = Store(s.buffer, s.indices, map_nodes(s.value, lambda _: None, memo=dict(named)), s.mask)
+        made: Stmt = Store(s.buffer, s.indices, map_nodes(s.value, None, memo=dict(named)), s.mask)
         for load, var in named.items():
             assert isinstance(load, Load)
             assert isinstance(var, Var)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from weft.ir import Add, Apply, Expr, Node, Rules, Sub, map_nodes, rewrite
+from weft.ir import APPLIES, Add, Apply, Expr, Node, Rules, Sub, map_nodes, rewrite
 from weft.lower.math.expansions import EXPANSIONS
 
 N = TypeVar("N", bound=Node)
@@ -17,6 +17,8 @@ def expand(root: N, native: frozenset[str]) -> N:
     and powers of two are multiplied by as such if it has `ldexp`. If it has `rounded`, its compiler may reassociate, and sums of
     sums are marked so that it does not: expansions compute rounding errors by such sums.
     """
+    if not root.traits & APPLIES:
+        return root
     fused, scales = "fma" in native, "ldexp" in native
     rules = Rules()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from weft.ir import ONE, TRUE, Bounds, Expr, Var, all_of, free_vars, prove, simplify, substitute
+from weft.ir import ONE, TRUE, Bounds, Expr, Var, all_of, mentions, prove, simplify, substitute
 from weft.loop import Alloc, Block, For, Seq, Stmt, sub_statements
 from weft.schedule.cursors.state import refuse
 from weft.schedule.cursors.tree import with_child
@@ -56,4 +56,4 @@ def conjunction(conditions: list[Expr], bounds: Bounds) -> Expr:
 
 def uses(e: Expr, var: Var) -> bool:
     """Tells whether *e* mentions *var*."""
-    return any(v is var for v in free_vars(e))
+    return mentions(e, var)

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from weft.ir import ONE, Bounds, Expr, Var, free_vars
 from weft.loop import (
+    NAME_OF,
     NOTHING,
     Alloc,
     Block,
@@ -21,7 +22,6 @@ from weft.loop import (
     Stmt,
     Store,
     outline,
-    own_name,
     seq,
     sub_statements,
 )
@@ -37,7 +37,7 @@ def _path(root: Stmt, name: Name) -> Path | None:
     if name not in outline(root).names:
         return None
     path, s = [root], root
-    while own_name(s) != name:
+    while (name_of := NAME_OF.get(type(s))) is None or name_of(s) != name:
         kids = s.bodies()
         s = kids[0] if len(kids) == 1 else next(k for k in kids if name in outline(k).names)
         path.append(s)

@@ -223,7 +223,7 @@ def scaled_score(found: Attention) -> tuple[Expr, float | None]:
 def replaced(e: Expr, values: Mapping[Expr, Expr]) -> Expr:
     """Returns *e* with the expressions that are keys of *values* replaced."""
     memo: dict[Node, Node] = {k: v for k, v in values.items()}  # noqa: C416  (widens the types)
-    return map_nodes(e, lambda _: None, memo=memo)
+    return map_nodes(e, None, memo=memo)
 
 
 def is_of_row(weight: Expr, power: Expr, key: Var) -> bool:

@@ -1,4 +1,4 @@
-"""Trust: where the results of a schedule are compared afterwards, the proofs that loops are independent are left out.
+"""Trust: where results are compared afterwards, the proofs that loops are independent, and run an instance once, are left out.
 
 with trusting():
     s.vectorize(loop)      # no proof

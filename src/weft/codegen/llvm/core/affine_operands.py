@@ -62,8 +62,10 @@ class Affine(NamedTuple):
 
 def _wrapped(constant: int, terms: Mapping[str, int]) -> Affine:
     """Returns the value modulo 2**64, as the machine computes it: products of data, unlike indices, may leave their type."""
-    numbers = terms.values()
-    if -_HALF <= constant < _HALF and (not terms or (min(numbers) >= -_HALF and max(numbers) < _HALF)):
+    for c in (constant, *terms.values()):
+        if not -_HALF <= c < _HALF:
+            break
+    else:
         return Affine(constant, terms)
     kept = {name: k for name, c in terms.items() if (k := _residue(c))}
     return Affine(_residue(constant), kept)

@@ -162,9 +162,10 @@ class Emitter:
             if plan is None:
                 plan = plans[e] = self._plan(e)
             handler, kids, stays = plan
-            todo = [k for k in kids if k not in values]
-            if todo:
-                stack += todo
+            for k in kids:
+                if k not in values:
+                    stack.append(k)
+            if stack[-1] is not e:
                 continue
             stack.pop()
             operands: list[Operand] = []
@@ -233,12 +234,14 @@ class Emitter:
             if e in known:
                 stack.pop()
                 continue
-            todo = [k for k in e.children() if k not in known]
-            if todo:
-                stack += todo
+            kids = e.children()
+            for k in kids:
+                if k not in known:
+                    stack.append(k)
+            if stack[-1] is not e:
                 continue
             stack.pop()
-            known[e] = is_hazard(e) or any(known[k] for k in e.children())
+            known[e] = is_hazard(e) or any(known[k] for k in kids)
         return known[root]
 
 

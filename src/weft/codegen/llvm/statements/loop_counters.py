@@ -28,9 +28,12 @@ _OPAQUE_POINTER: Final = "@llvm.launder.invariant.group.p0"
 
 def is_large(inside: Sequence[BasicBlock], registers: int) -> bool:
     """Tells whether a loop of the blocks *inside*, which uses *registers*, is so large that LLVM takes long to reduce it."""
-    if registers > MOST_REDUCED:
-        return True
-    return registers + sum(["= getelementptr" in line for b in inside for line in b.lines]) > MOST_REDUCED
+    used = registers
+    for b in inside:
+        if used > MOST_REDUCED:  # the number of all of them takes as long as writing them
+            return True
+        used += sum(["= getelementptr" in line for line in b.lines])
+    return used > MOST_REDUCED
 
 
 def move_pointers(f: Emitter, counter: str, preheader: BasicBlock, inside: Sequence[BasicBlock]) -> list[str]:

@@ -19,6 +19,7 @@ from weft.schedule.cursors.tree import Path, loops_on, paths, replace, the_block
 from weft.schedule.legality.bijection import is_injective, starts_first
 from weft.schedule.legality.flow_dependence import Uses, check_structured, uncovered_read, uses_under
 from weft.schedule.legality.loop_carried import reordered_read
+from weft.schedule.legality.trust import is_trusted
 from weft.schedule.rewriting.loop_chain import chain
 
 
@@ -81,14 +82,16 @@ def _check_blocks(fn: Function, path: Path, old: Sequence[For], new: Sequence[Fo
             continue
         whole = (*path[:-1], *old, *below)
         block = the_block(whole)
-        kept = [f.var for f in old if f in _fixed_loops(whole)]
+        fixed = _fixed_loops(whole)
+        kept = [f.var for f in old if f in fixed]
         if kept != [f.var for f in new if f.var in kept]:
             refuse(
                 f"the block {block.name} must run in the order of {', '.join(v.name for v in kept)}",
                 block,
                 "leave these loops in their order",
             )
-        if any(a.kind is AxisKind.REDUCE for a in block.axes) and not is_injective(fn, whole, old[0]):
+        reduces = any(a.kind is AxisKind.REDUCE for a in block.axes)
+        if reduces and not is_trusted() and not is_injective(fn, whole, old[0]):
             refuse(f"the block {block.name} may combine a value twice", block, "leave the loop that repeats it outside")
 
 

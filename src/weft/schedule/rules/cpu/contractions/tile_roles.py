@@ -34,7 +34,7 @@ class Part:
         if not self.inside:
             return uses_axis(load, self.axis.var)
         groups: dict[Node, Node] = {self.axis.var // self.group: ZERO}
-        return any(mentions(map_nodes(i, lambda _: None, memo=groups), self.axis.var) for i in load.indices)
+        return any(mentions(map_nodes(i, None, memo=groups), self.axis.var) for i in load.indices)
 
 
 def parts_of(axis: Axis, block: Block) -> list[Part]:
