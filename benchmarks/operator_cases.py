@@ -15,7 +15,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 Array = np.ndarray[Any, np.dtype[Any]]
 SIZES: Final = ("small", "large", "awkward")
 MICROSOFT: Final = "com.microsoft"
-OPSETS: Final = (22, 24, 18, 13, 9)
+OPSETS: Final = (22, 24, 23, 18, 13, 9)
 """Versions of the operators, the first that a runtime takes is used."""
 
 WITHOUT_TIME: Final = frozenset(
@@ -443,6 +443,12 @@ microsoft(
     "bcde",
     num_heads=(lambda s: (4, 12, 7)[s]),
 )
+microsoft(
+    "NhwcConv",
+    lambda s: [np.moveaxis(f(*CONV[s % 2][n]), 1, -1).copy() for n in (0, 1)],
+    "b",
+    pads=[1, 1, 1, 1],
+)
 TABLES: Final = ((64, 32), (4096, 1024), (97, 96))
 microsoft(
     "GatherBlockQuantized",
@@ -452,6 +458,86 @@ microsoft(
     block_size=16,
     gather_axis=0,
     quantize_axis=1,
+)
+
+ATTENTION: Final = ((1, 4, 8, 8), (1, 12, 256, 64), (3, 7, 61, 24))
+plain("Attention", lambda s: [f(*ATTENTION[s]) for _ in "qkv"])
+
+
+@case("RotaryEmbedding")
+def _rotary(s: int) -> dict[str, Any]:
+    batch, heads, length, size = ATTENTION[s]
+    places = np.tile(np.arange(length), (batch, 1))
+    held = [f(length, size // 2), f(length, size // 2)]
+    return {
+        "inputs": dict(zip("abcd", [f(batch, heads, length, size), *held, places], strict=True)),
+        "constants": frozenset("bcd"),
+    }
+
+
+def weight(s: int) -> Array:
+    """Return a right factor of bytes of seven bits: two products of eight can be more than ONNX Runtime's sums have room for."""
+    return bytes_(*PRODUCTS[s][1]) >> 1
+
+
+microsoft("DynamicQuantizeMatMul", lambda s: [f(*PRODUCTS[s][0]), weight(s), STEP, np.uint8(5)], "bcd")
+microsoft(
+    "MatMulIntegerToFloat",
+    lambda s: [bytes_(*PRODUCTS[s][0]), weight(s), STEP, STEP, np.uint8(3), np.uint8(5)],
+    "bcdef",
+)
+microsoft(
+    "QGemm",
+    lambda s: [
+        bytes_(*PRODUCTS[s][0]),
+        *QUANTIZED,
+        weight(s),
+        STEP,
+        np.uint8(5),
+        np.zeros(PRODUCTS[s][1][1], np.int32),
+        np.float32(30),
+        OFFSET,
+    ],
+    "bcdefghi",
+)
+microsoft(
+    "QLinearAveragePool",
+    lambda s: [bytes_(*IMAGES[s]), *QUANTIZED, *QUANTIZED],
+    "bcde",
+    kernel_shape=[3, 3],
+    pads=[1, 1, 1, 1],
+)
+microsoft(
+    "QLinearConcat",
+    lambda s: [*QUANTIZED, bytes_(*ROWS[s]), *QUANTIZED, bytes_(*ROWS[s]), *QUANTIZED],
+    "abdegh",
+    axis=1,
+)
+microsoft(
+    "QLinearSoftmax",
+    lambda s: [bytes_(*ROWS[s]), *QUANTIZED, np.float32(1 / 256), np.uint8(0)],
+    "bcde",
+    axis=-1,
+    opset=13,
+)
+microsoft(
+    "QLinearWhere",
+    lambda s: [bytes_(*FLAT[s]) > OFFSET, bytes_(*FLAT[s]), *QUANTIZED, bytes_(*FLAT[s]), *QUANTIZED, *QUANTIZED],
+    "cdfghi",
+)
+microsoft(
+    "EmbedLayerNormalization",
+    lambda s: [
+        ints(TABLES[s][0], *ATTENDED[s][:2]).astype(np.int32),
+        ints(2, *ATTENDED[s][:2]).astype(np.int32),
+        f(TABLES[s][0], ATTENDED[s][2]),
+        f(ATTENDED[s][1], ATTENDED[s][2]),
+        f(2, ATTENDED[s][2]),
+        f(ATTENDED[s][2]),
+        f(ATTENDED[s][2]),
+    ],
+    "cdefg",
+    outputs=2,
 )
 
 
