@@ -35,7 +35,8 @@ def test_every_function_of_floats_has_a_row() -> None:
 
 
 def test_every_operator_of_floats_has_a_row() -> None:
-    takes_floats = {c for c in ir.Binary.__subclasses__() if c.kinds in ("number", "float")} - {ir.Comparison}
+    classes = [c for c in ir.Binary.__subclasses__() if "node_fields" in vars(c)]  # no drafts of nodes
+    takes_floats = {c for c in classes if c.kinds in ("number", "float")} - {ir.Comparison}
     assert takes_floats | {ir.Neg, ir.Cast, ir.Select} == set(OPERATOR_ROWS)
 
 

@@ -290,14 +290,10 @@ def fuse_graph(
 
 
 def values_in_place(fused: FusedGraph, options: CompileOptions, target: Target) -> dict[Value, Value]:
-    """Returns the outputs of kernels that take over an input's memory, with that input; none on a grid of threads.
-
-    There no load could be moved over a store before it, and each would be waited for by itself.
-    """
-    found: dict[Value, Value] = {}
-    for f in fused.all_graphs if options.shares_memory and not target.has_threads else ():
-        found |= find_in_place(f)
-    return found
+    """Returns outputs of kernels that take over an input's memory, with it; none where threads' loads are to pass stores."""
+    if target.has_threads or not options.shares_memory:
+        return {}
+    return {v: taken for f in fused.all_graphs for v, taken in find_in_place(f).items()}
 
 
 def plan_calls(
@@ -326,9 +322,8 @@ def kernel_requests(
     sharing = [g for g in fused.kernel_groups if not aliased.isdisjoint(g.outputs)]
     shared = {of_one.key for g in sharing for of_one in (g, *versions.get(g, ()))}
     made: Schedules = {} if schedules is None else schedules
-    planned = {g.key for g in fused.groups} - {
-        g.key for of_one in versions.values() for g in of_one
-    }  # these have workspaces
+    own = {g.key for of_one in versions.values() for g in of_one}
+    planned = {g.key for g in fused.groups} - own  # these have workspaces
     return {
         g.key: KernelRequest(
             g.name,
