@@ -72,7 +72,7 @@ def kernels(seed: int, count: int) -> Iterator[tuple[str, Program]]:
     for n, case in enumerate(random_cases(seed, count)):
         graph = optimize_graph(to_graph(case.model(f"decisions-{seed}-{n}")), target, options, cache=None)
         fused = fuse_graph(graph, target, options)
-        for request in kernel_requests(fused, options, values_in_place(fused, options)).values():
+        for request in kernel_requests(fused, options, values_in_place(fused, options, target)).values():
             yield f"{case.label}: {request.name}", request.program
 
 

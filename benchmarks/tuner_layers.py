@@ -37,7 +37,9 @@ def layer_task(name: str, target: Target) -> Task:
         g.output(conv(g, x, (inner, outer), kernel, stride, padding=kernel // 2, groups=groups), "y")
     options = CompileOptions(precision="strict")  # no Winograd: all tuners search one kernel
     fused = fuse_graph(optimize_graph(to_graph(g.model()), target, options, None), target, options)
-    tasks = [task_of(r, target) for r in kernel_requests(fused, options, values_in_place(fused, options)).values()]
+    tasks = [
+        task_of(r, target) for r in kernel_requests(fused, options, values_in_place(fused, options, target)).values()
+    ]
     return next(t for t in tasks if any(isinstance(s.decision, Rule) for s in t.plan.steps))
 
 
