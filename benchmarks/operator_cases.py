@@ -15,7 +15,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 Array = np.ndarray[Any, np.dtype[Any]]
 SIZES: Final = ("small", "large", "awkward")
 MICROSOFT: Final = "com.microsoft"
-OPSETS: Final = (22, 24, 23, 18, 13, 9)
+OPSETS: Final = (22, 24, 18, 13, 9)
 """Versions of the operators, the first that a runtime takes is used."""
 
 WITHOUT_TIME: Final = frozenset(
@@ -460,19 +460,27 @@ microsoft(
     quantize_axis=1,
 )
 
-ATTENTION: Final = ((1, 4, 8, 8), (1, 12, 256, 64), (3, 7, 61, 24))
-plain("Attention", lambda s: [f(*ATTENTION[s]) for _ in "qkv"])
+ROTATED: Final = ((1, 4, 8, 8), (1, 12, 256, 64), (3, 7, 61, 24))
 
 
-@case("RotaryEmbedding")
+@case(f"{MICROSOFT}.RotaryEmbedding")
 def _rotary(s: int) -> dict[str, Any]:
-    batch, heads, length, size = ATTENTION[s]
+    batch, heads, length, size = ROTATED[s]
     places = np.tile(np.arange(length), (batch, 1))
-    held = [f(length, size // 2), f(length, size // 2)]
+    held = [places, f(length, size // 2), f(length, size // 2)]
     return {
-        "inputs": dict(zip("abcd", [f(batch, heads, length, size), *held, places], strict=True)),
+        "inputs": dict(zip("abcd", [f(batch, heads, length, size), *held], strict=True)),
         "constants": frozenset("bcd"),
+        "domain": MICROSOFT,
     }
+
+
+microsoft(
+    "Attention",
+    lambda s: [f(*ATTENDED[s]), f(ATTENDED[s][2], 3 * ATTENDED[s][2]), f(3 * ATTENDED[s][2])],
+    "bc",
+    num_heads=(lambda s: (4, 12, 7)[s]),
+)
 
 
 def weight(s: int) -> Array:
