@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -214,7 +215,9 @@ def counts() -> list[Count]:
 
 
 if __name__ == "__main__":
-    for c in counts():
+    found = counts()
+    for c in found:
         print(c)
         if len(c.places) > c.limit:
             print(*[f"    {place}" for place in c.places], sep="\n")
+    sys.exit(any(len(c.places) > c.limit for c in found))

@@ -11,7 +11,7 @@ from typing import Final
 
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Value
-from weft.graph.rewriting.call_patterns import Pattern, is_known, match, match_any
+from weft.graph.rewriting.call_patterns import Pattern, known_scalar, match, match_any
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 
 _DEVIATION: Final[tuple[Pattern, ...]] = (
@@ -76,9 +76,7 @@ def _over_last(node: Node) -> bool:
 
 def _scalar(v: Value | None, absent: float | None = None) -> float | None:
     """Returns the one element of a constant; *absent* where there is no value, None where it is not known."""
-    if v is None:
-        return absent
-    return float(v.array.item()) if is_known(v) and v.size == 1 else None
+    return absent if v is None else known_scalar(v)
 
 
 def _is_vector(v: Value | None, x: Value) -> bool:

@@ -49,6 +49,11 @@ def is_known(v: Value | None) -> TypeGuard[Constant]:
     return isinstance(v, Constant) and v.is_fixed
 
 
+def known_scalar(v: Value | None) -> float | None:
+    """Returns the one element of a constant that passes may compute with; None for other values."""
+    return float(v.array.item()) if is_known(v) and v.size == 1 else None
+
+
 def _match_all(
     parts: list[Pattern], inputs: tuple[Value | None, ...], captured: dict[str, Value]
 ) -> dict[str, Value] | None:

@@ -8,6 +8,7 @@ of threads needs as it fetches them, padding included, so that it is never in me
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from weft.ir import Expr, all_of, cast, const, index, prove, select, simplify
 from weft.ops.convolutions.conv import Ints, add_bias, check_window, window_sizes
@@ -49,8 +50,9 @@ def conv2d_implicit(
         raise TypeMismatch(
             f"conv2d_implicit: {show_shape(w.shape)} has not a row for each of {show_shape((terms,))} terms"
         )
-    patches = _patches(x, w, taps, (rows, terms), strides, pads, dilations, merged=merged)
-    k, places = reduce_axis(rows, "k"), product(_outs(x, taps, strides, pads, dilations))
+    window = _Window(taps, strides, pads, dilations)
+    patches = _patches(x, w, window, (rows, terms), merged=merged)
+    k, places = reduce_axis(rows, "k"), product(window.outs(x))
     shape = (x.shape[0], made, places)
 
     def weight(oc: Expr) -> Expr:
@@ -66,60 +68,50 @@ def conv2d_implicit(
     return add_bias(y, bias, lambda i: (i[1],))
 
 
-def _outs(x: Tensor, taps: Sequence[Expr], strides: Ints, pads: Ints, dilations: Ints) -> list[Expr]:
-    """Returns the number of places in each dimension."""
-    rank = len(taps)
-    padded = [size + low + high for size, low, high in zip(x.shape[2:], pads[:rank], pads[rank:], strict=True)]
-    return window_sizes(padded, taps, strides, dilations)
+@dataclass(frozen=True)
+class _Window:
+    """The *taps* of a window in each dimension, its strides, the padding before and behind the image, and its dilations."""
+
+    taps: Sequence[Expr]
+    strides: Ints
+    pads: Ints
+    dilations: Ints
+
+    def outs(self, x: Tensor) -> list[Expr]:
+        """Returns the number of places in each dimension."""
+        rank = len(self.taps)
+        ends = zip(x.shape[2:], self.pads[:rank], self.pads[rank:], strict=True)
+        return window_sizes([size + low + high for size, low, high in ends], self.taps, self.strides, self.dilations)
 
 
-def _patches(
-    x: Tensor,
-    w: Tensor,
-    taps: Sequence[Expr],
-    sizes: tuple[Expr, Expr],
-    strides: Ints,
-    pads: Ints,
-    dilations: Ints,
-    *,
-    merged: bool,
-) -> Tensor:
+def _patches(x: Tensor, w: Tensor, window: _Window, sizes: tuple[Expr, Expr], *, merged: bool) -> Tensor:
     """Returns the patches in the type that *x* is stored in, or that of the weight *w* where this is narrower."""
 
     def made(t: Tensor) -> Tensor:
         stored = w.stored.dtype if isinstance(w, Widened) and not isinstance(x, Widened) else t.dtype
-        return _patches_of(t, stored, taps, sizes, strides, pads, dilations, merged=merged)
+        return _patches_of(t, stored, window, sizes, merged=merged)
 
     if isinstance(w, Widened) and not isinstance(x, Widened):
         return Widened.of(made(x))
     return as_stored(x, made)
 
 
-def _patches_of(
-    x: Tensor,
-    stored: DType,
-    taps: Sequence[Expr],
-    sizes: tuple[Expr, Expr],
-    strides: Ints,
-    pads: Ints,
-    dilations: Ints,
-    *,
-    merged: bool,
-) -> Tensor:
+def _patches_of(x: Tensor, stored: DType, window: _Window, sizes: tuple[Expr, Expr], *, merged: bool) -> Tensor:
     """Returns the elements that meet each tap and channel, for each place; zero beyond the image, and its channels.
 
     *sizes* are the rows, of which those beyond the terms are zeros, and the terms. Images are the first dimension, or *merged*
     with the places in the last.
     """
-    (rows, terms), rank, outs = sizes, len(taps), _outs(x, taps, strides, pads, dilations)
-    channels, places = simplify(terms // product(taps)), product(outs)
-    zero = const(0, stored)
+    (rows, terms), outs, zero = sizes, window.outs(x), const(0, stored)
+    channels, places = simplify(terms // product(window.taps)), product(outs)
+    before, behind = window.pads[: len(outs)], window.pads[len(outs) :]
 
     def patch(n: Expr, k: Expr, p: Expr) -> Expr:
-        tap, place = _unravelled(k // channels, taps), _unravelled(p, outs)
-        at = [o * s + t * d - b for o, s, t, d, b in zip(place, strides, tap, dilations, pads[:rank], strict=True)]
-        inside = [i >= 0 for i, b in zip(at, pads[:rank], strict=True) if b]
-        inside += [i < size for i, size, b in zip(at, x.shape[2:], pads[rank:], strict=True) if b]
+        tap, place = _unravelled(k // channels, window.taps), _unravelled(p, outs)
+        steps = zip(place, window.strides, tap, window.dilations, before, strict=True)
+        at = [o * s + t * d - b for o, s, t, d, b in steps]
+        inside = [i >= 0 for i, b in zip(at, before, strict=True) if b]
+        inside += [i < size for i, size, b in zip(at, x.shape[2:], behind, strict=True) if b]
         inside += [] if rows is terms else [k < terms]
         found = x[(n, k % channels, *at)]
         found = found if stored is x.dtype else cast(found, stored)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.cost import LONGEST_WINDOW_STRIDE, MOST_WINDOW_TAPS, elements, size_of
+from weft.cost import LONGEST_WINDOW_STRIDE, MOST_WINDOW_TAPS, Slide, elements, size_of
 from weft.ir import ONE, Const, Expr, Select, free_vars, linear_terms
 from weft.loop import Axis, Block, Load, Store
 from weft.schedule.cursors.state import BlockRef
@@ -31,6 +31,13 @@ class SlidingAxis:
     def taps(self) -> int:
         """How many elements a window has along the axis."""
         return 1 if self.tap is None else size_of(self.tap.extent)
+
+    def slide(self, innermost: Axis) -> Slide:
+        """Returns the sizes of the axis; *innermost* is the window's last axis."""
+        is_innermost = self.tap is innermost
+        return Slide(
+            self.position, size_of(self.axis.extent), self.taps, self.stride, self.dilation, is_innermost=is_innermost
+        )
 
 
 def sliding_axes(block: Block) -> list[SlidingAxis]:

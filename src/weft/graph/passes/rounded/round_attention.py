@@ -23,7 +23,7 @@ from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Value
 from weft.graph.fusion.attention import sizes_of
 from weft.graph.fusion.node_facts import facts_of, is_rename
-from weft.graph.rewriting.call_patterns import is_known
+from weft.graph.rewriting.call_patterns import known_scalar
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ops import normalize_axis
 from weft.support.dtypes import bf16, f32
@@ -156,10 +156,8 @@ def _moves(n: Node) -> bool:
 
 def _scale(n: Node) -> float | None:
     """Returns the constant that *n* multiplies each element of its first input by; None if it does something else."""
-    factor = n.inputs[1] if n.op == "mul" else None
-    if factor is None or not is_known(factor) or factor.size != 1 or n.inputs[0] is None:
-        return None
-    return float(factor.array.item()) if n.output.shape == n.inputs[0].shape else None
+    is_scaled = n.op == "mul" and n.inputs[0] is not None and n.output.shape == n.inputs[0].shape
+    return known_scalar(n.inputs[1]) if is_scaled else None
 
 
 class _Rounding:

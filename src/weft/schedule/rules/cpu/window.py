@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from weft.cost import (
     Borders,
     Planner,
-    Slide,
     WindowProblem,
     WindowTile,
     WriteOut,
@@ -75,14 +74,10 @@ def schedule_window(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
 def _problem(block: Block, p: Planner) -> WindowProblem:
     """Returns the sizes of a reduction over windows."""
     axes, reduced = spatial_axes(block), reduce_axes(block)
-    slides = [
-        Slide(m.position, size_of(m.axis.extent), m.taps, m.stride, m.dilation, m.tap is reduced[-1])
-        for m in sliding_axes(block)
-    ]
     return WindowProblem(
         last=(len(axes) - 1, size_of(axes[-1].extent)),
         lanes=p.lanes(block.writes[0].buffer.dtype.bits),
-        slides=tuple(slides),
+        slides=tuple([m.slide(reduced[-1]) for m in sliding_axes(block)]),
         taps=elements(reduced),
         columns=size_of(reduced[-1].extent),
         weighted=len(inputs_of(block)) > 1,

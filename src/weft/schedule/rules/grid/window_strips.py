@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from weft.cost import Planner, Slide, WindowStrip, elements, size_of, window_strip_plans
+from weft.cost import Planner, WindowStrip, elements, window_strip_plans
 from weft.ir import Const
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.trust import proving
@@ -35,8 +35,8 @@ def reduce_in_strips(s: Schedule, ref: BlockRef, threads: int, p: Planner) -> bo
     along = _tallest(sliding_axes(block), len(spatial_axes(block)))
     if along is None:
         return False
-    slide = Slide(along.position, size_of(along.axis.extent), along.taps, along.stride, along.dilation, False)
-    taps = elements(reduce_axes(block))
+    reduced = reduce_axes(block)
+    slide, taps = along.slide(reduced[-1]), elements(reduced)
     weights = taps * (len(inputs_of(block)) - 1)
     outputs = elements(spatial_axes(block))
     strip = p.decide(ref.name, WindowStrip, lambda m: window_strip_plans(outputs, slide, taps, weights, m)).results
