@@ -1,168 +1,35 @@
-"""Models of one node for every ONNX operator that Weft has, each at three sizes: small, large, and awkward.
-
-The awkward sizes are multiples of nothing: primes, and rows a little longer than a vector.
-"""
+"""Cases of every ONNX operator that Weft has, in the table of `operator_table`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+import microsoft_cases  # noqa: F401  (registers its cases)
 import numpy as np
-from onnx import ModelProto, TensorProto, helper, numpy_helper
-
-Array = np.ndarray[Any, np.dtype[Any]]
-SIZES: Final = ("small", "large", "awkward")
-MICROSOFT: Final = "com.microsoft"
-OPSETS: Final = (22, 24, 18, 13, 9)
-"""Versions of the operators, the first that a runtime takes is used."""
-
-WITHOUT_TIME: Final = frozenset(
-    {
-        "Constant",
-        "If",
-        "Loop",
-        "Scan",
-        "Identity",
-        "Shape",
-        "Size",
-        "Dropout",
-        "BitCast",
-        # of chance, whose results can't be compared
-        "Bernoulli",
-        "Multinomial",
-        "RandomNormal",
-        "RandomNormalLike",
-        "RandomUniform",
-        "RandomUniformLike",
-        # of strings, which ONNX Runtime takes from no address: beside the making of them its times say little
-        "CategoryMapper",
-        "StringConcat",
-        "StringSplit",
-        "Tokenizer",
-        "StringNormalizer",
-        "RegexFullMatch",
-        "MelWeightMatrix",
-        "Optional",
-        "OptionalHasElement",
-        "OptionalGetElement",
-        "SequenceConstruct",
-        "SequenceEmpty",
-        "SequenceInsert",
-        "SequenceErase",
-        "SequenceAt",
-        "SequenceLength",
-        "SplitToSequence",
-        "ConcatFromSequence",
-    }
+from onnx import TensorProto
+from operator_table import (
+    CASES,
+    CONV,
+    FLAT,
+    IMAGES,
+    MICROSOFT,
+    PRODUCTS,
+    ROWS,
+    SIZES,
+    STEP,
+    Array,
+    Build,
+    Case,
+    bits,
+    bytes_,
+    case,
+    f,
+    i64,
+    ints,
+    plain,
+    u,
 )
-"""Operators that compute nothing by themselves, or whose work is that of the nodes in them."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """A node: its inputs by name in order (None: left out), which of them are constants, its attributes and its outputs."""
-
-    operator: str
-    size: str
-    inputs: dict[str, Array | None]
-    constants: frozenset[str] = frozenset()
-    attributes: dict[str, Any] = field(default_factory=dict)
-    outputs: int = 1
-    domain: str = ""
-
-    @property
-    def label(self) -> str:
-        shapes = ["x".join(map(str, a.shape)) or "1" for a in self.inputs.values() if a is not None]
-        return f"{self.operator} {self.size} ({' '.join(shapes)})"
-
-    @property
-    def given(self) -> dict[str, Array]:
-        """Return the arrays that the model is called with."""
-        return {n: a for n, a in self.inputs.items() if a is not None and n not in self.constants}
-
-    def model(self, opset: int) -> ModelProto:
-        names = [n if a is not None else "" for n, a in self.inputs.items()]
-        outputs = [f"y{k}" for k in range(self.outputs)]
-        node = helper.make_node(self.operator, names, outputs, domain=self.domain, **self.attributes)
-        given = [
-            helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
-            for n, a in self.given.items()
-        ]
-        held = [numpy_helper.from_array(a, n) for n, a in self.inputs.items() if a is not None and n in self.constants]
-        made = [helper.make_empty_tensor_value_info(n) for n in outputs]
-        graph = helper.make_graph([node], "operator", given, made, held)
-        imports = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1)]
-        return helper.make_model(graph, opset_imports=imports, ir_version=10)
-
-
-rng = np.random.default_rng(0)
-
-
-def f(*shape: int) -> Array:
-    return rng.standard_normal(shape).astype(np.float32)
-
-
-def u(*shape: int) -> Array:
-    return rng.uniform(0.1, 0.9, shape).astype(np.float32)
-
-
-def ints(high: int, *shape: int) -> Array:
-    return rng.integers(0, high, shape)
-
-
-def bits(*shape: int) -> Array:
-    return rng.integers(0, 2, shape).astype(bool)
-
-
-def bytes_(*shape: int) -> Array:
-    return rng.integers(0, 255, shape).astype(np.uint8)
-
-
-def i64(*values: int) -> Array:
-    return np.array(values, np.int64)
-
-
-Build = Callable[[int], dict[str, Any]]
-"""Makes the fields of a case of a size, by its number."""
-
-CASES: Final[dict[str, Build]] = {}
-ROWS: Final = ((16, 64), (1024, 1024), (61, 1337))
-FLAT: Final = ((256,), (1024, 1024), (61, 127, 13))
-IMAGES: Final = ((1, 8, 14, 14), (1, 64, 112, 112), (2, 13, 37, 53))
-
-
-def case(*names: str) -> Callable[[Build], Build]:
-    def register(build: Build) -> Build:
-        for name in names:
-            CASES[name] = build
-        return build
-
-    return register
-
-
-def plain(
-    names: str,
-    make: Callable[[int], list[Array]],
-    constants: str = "",
-    outputs: int = 1,
-    domain: str = "",
-    **attributes: Any,
-) -> None:
-    """Register operators that all take the inputs that *make* makes, called a, b, c ... An attribute may be given by size."""
-
-    def build(s: int) -> dict[str, Any]:
-        return {
-            "inputs": dict(zip("abcdefghi", make(s), strict=False)),
-            "constants": frozenset(constants),
-            "attributes": {k: v(s) if callable(v) else v for k, v in attributes.items()},
-            "outputs": outputs,
-            "domain": domain,
-        }
-
-    case(*[f"{domain}.{n}" if domain else n for n in names.split()])(build)
-
 
 plain(
     "Relu Sigmoid Softplus Softsign LeakyRelu Elu Selu HardSigmoid ThresholdedRelu HardSwish Gelu Mish Swish Abs Neg Exp "
@@ -193,11 +60,6 @@ plain("EyeLike", lambda s: [f(*((8, 8), (1024, 1024), (97, 131))[s])])
 plain("OneHot", lambda s: [ints(90, *((16,), (4096,), (61, 7))[s]), i64((97, 1000, 131)[s]), f(2)], "b")
 plain("Trilu", lambda s: [f(*((8, 8), (4, 512, 512), (3, 97, 131))[s])])
 
-CONV: Final = (
-    ((1, 8, 14, 14), (16, 8, 3, 3), {"pads": [1, 1, 1, 1]}),
-    ((1, 64, 56, 56), (128, 64, 3, 3), {"pads": [1, 1, 1, 1], "strides": [2, 2]}),
-    ((1, 384, 3000), (384, 384, 3), {"pads": [1, 1], "strides": [2]}),
-)
 plain("Conv", lambda s: [f(*CONV[s][0]), f(*CONV[s][1])], "b")
 TRANSPOSED: Final = (((1, 8, 7, 7), (8, 8, 4, 4)), ((1, 64, 28, 28), (64, 64, 4, 4)), ((2, 13, 17, 19), (13, 7, 3, 5)))
 plain("ConvTranspose", lambda s: [f(*TRANSPOSED[s][0]), f(*TRANSPOSED[s][1])], "b", strides=[2, 2])
@@ -338,12 +200,10 @@ plain(
 plain("Det", lambda s: [f(*((4, 8, 8), (64, 64, 64), (3, 97, 97))[s])])
 plain("QuantizeLinear", lambda s: [f(*FLAT[s]), np.float32(0.1), np.uint8(128)], "bc")
 plain("DequantizeLinear", lambda s: [bytes_(*FLAT[s]), np.float32(0.1), np.uint8(128)], "bc")
-PRODUCTS: Final = (((16, 16), (16, 16)), ((128, 512), (512, 512)), ((61, 131), (131, 97)))
 plain(
     "MatMulInteger", lambda s: [bytes_(*PRODUCTS[s][0]), bytes_(*PRODUCTS[s][1]) >> 1, np.uint8(3), np.uint8(5)], "bcd"
 )
 plain("ConvInteger", lambda s: [bytes_(*CONV[s % 2][0]), bytes_(*CONV[s % 2][1])], "b", pads=[1, 1, 1, 1])
-STEP: Final = np.float32(0.1)
 
 
 @case("QLinearMatMul")
@@ -362,191 +222,6 @@ def _qlinear_conv(s: int) -> dict[str, Any]:
         "constants": frozenset("bcdefgh"),
         "attributes": {"pads": [1, 1, 1, 1]},
     }
-
-
-def microsoft(
-    names: str, make: Callable[[int], list[Array]], constants: str = "", outputs: int = 1, **attributes: Any
-) -> None:
-    """Register operators of ONNX Runtime's own domain."""
-    plain(names, make, constants, outputs, domain=MICROSOFT, **attributes)
-
-
-def heads(s: int) -> list[Array]:
-    """Return queries, keys and values of attention."""
-    shape = ((1, 8, 32), (1, 256, 768), (3, 61, 56))[s]
-    return [f(*shape), f(*shape), f(*shape)]
-
-
-microsoft("Gelu QuickGelu", lambda s: [f(*FLAT[s])])
-microsoft("BiasGelu FastGelu", lambda s: [f(*ROWS[s]), f(ROWS[s][1])], "b")
-microsoft("SkipLayerNormalization", lambda s: [f(1, *ROWS[s]), f(1, *ROWS[s]), *[f(ROWS[s][1]) for _ in "cde"]], "cde")
-microsoft(
-    "SkipSimplifiedLayerNormalization", lambda s: [f(1, *ROWS[s]), f(1, *ROWS[s]), f(ROWS[s][1])], "c", epsilon=1e-5
-)
-microsoft("MultiHeadAttention", heads, num_heads=(lambda s: (4, 12, 7)[s]))
-microsoft("FusedMatMul TransposeMatMul", lambda s: [f(*PRODUCTS[s][0]), f(*PRODUCTS[s][1])], alpha=0.5)
-microsoft(
-    "FusedGemm",
-    lambda s: [f(*PRODUCTS[s][0]), f(*PRODUCTS[s][1]), f(PRODUCTS[s][1][1])],
-    "bc",
-    activation="Relu",
-)
-microsoft("FusedConv", lambda s: [f(*CONV[s % 2][0]), f(*CONV[s % 2][1])], "b", activation="Relu", pads=[1, 1, 1, 1])
-OFFSET: Final = np.uint8(128)
-QUANTIZED: Final = [STEP, OFFSET]
-microsoft(
-    "QLinearAdd QLinearMul",
-    lambda s: [bytes_(*FLAT[s]), *QUANTIZED, bytes_(*FLAT[s]), *QUANTIZED, *QUANTIZED],
-    "bcefgh",
-)
-microsoft("QLinearSigmoid", lambda s: [bytes_(*FLAT[s]), STEP, OFFSET, np.float32(1 / 256), np.uint8(0)], "bcde")
-microsoft("QLinearLeakyRelu", lambda s: [bytes_(*FLAT[s]), STEP, OFFSET, STEP, OFFSET], "bcde")
-microsoft("QLinearGlobalAveragePool", lambda s: [bytes_(*IMAGES[s]), STEP, OFFSET, STEP, OFFSET], "bcde")
-BLOCKS: Final = ((64, 32), (1024, 1024), (96, 131))
-
-
-@case(f"{MICROSOFT}.MatMulNBits")
-def _four_bits(s: int) -> dict[str, Any]:
-    depth, columns = BLOCKS[s]
-    held = [bytes_(columns, depth // 32, 16), u(columns * depth // 32)]
-    return {
-        "inputs": dict(zip("abc", [f((1, 16, 7)[s], depth), *held], strict=True)),
-        "constants": frozenset("bc"),
-        "attributes": {"K": depth, "N": columns, "bits": 4, "block_size": 32},
-        "domain": MICROSOFT,
-    }
-
-
-DECODED: Final = ((1, 4, 2, 8, 7), (1, 32, 8, 64, 1023), (3, 7, 1, 16, 60))
-"""The batch, heads of queries and of keys, their size, and the tokens before, of a token that is decoded."""
-
-
-def decoded(s: int) -> list[Array]:
-    """Return a token's query, key and value, those before it, and how many these are."""
-    batch, heads, shared, size, past = DECODED[s]
-    token = [f(batch, 1, heads * size), f(batch, 1, shared * size), f(batch, 1, shared * size)]
-    before = [f(batch, shared, past, size), f(batch, shared, past, size)]
-    return [*token, *before, np.full(batch, past, np.int32), np.asarray(past + 1, np.int32)]
-
-
-microsoft(
-    "GroupQueryAttention",
-    decoded,
-    outputs=3,
-    num_heads=(lambda s: DECODED[s][1]),
-    kv_num_heads=(lambda s: DECODED[s][2]),
-)
-ATTENDED: Final = ((1, 8, 32), (1, 128, 768), (3, 61, 56))
-microsoft(
-    "QAttention",
-    lambda s: [bytes_(*ATTENDED[s]), bytes_(ATTENDED[s][2], 3 * ATTENDED[s][2]), f(3 * ATTENDED[s][2]), STEP, STEP],
-    "bcde",
-    num_heads=(lambda s: (4, 12, 7)[s]),
-)
-microsoft(
-    "NhwcConv",
-    lambda s: [np.moveaxis(f(*CONV[s % 2][n]), 1, -1).copy() for n in (0, 1)],
-    "b",
-    pads=[1, 1, 1, 1],
-)
-TABLES: Final = ((64, 32), (4096, 1024), (97, 96))
-microsoft(
-    "GatherBlockQuantized",
-    lambda s: [bytes_(*TABLES[s]), ints(TABLES[s][0], (4, 256, 61)[s]), u(TABLES[s][0], TABLES[s][1] // 16)],
-    "ac",
-    bits=8,
-    block_size=16,
-    gather_axis=0,
-    quantize_axis=1,
-)
-
-ROTATED: Final = ((1, 4, 8, 8), (1, 12, 256, 64), (3, 7, 61, 24))
-
-
-@case(f"{MICROSOFT}.RotaryEmbedding")
-def _rotary(s: int) -> dict[str, Any]:
-    batch, heads, length, size = ROTATED[s]
-    places = np.tile(np.arange(length), (batch, 1))
-    held = [places, f(length, size // 2), f(length, size // 2)]
-    return {
-        "inputs": dict(zip("abcd", [f(batch, heads, length, size), *held], strict=True)),
-        "constants": frozenset("bcd"),
-        "domain": MICROSOFT,
-    }
-
-
-microsoft(
-    "Attention",
-    lambda s: [f(*ATTENDED[s]), f(ATTENDED[s][2], 3 * ATTENDED[s][2]), f(3 * ATTENDED[s][2])],
-    "bc",
-    num_heads=(lambda s: (4, 12, 7)[s]),
-)
-
-
-def weight(s: int) -> Array:
-    """Return a right factor of bytes of seven bits: two products of eight can be more than ONNX Runtime's sums have room for."""
-    return bytes_(*PRODUCTS[s][1]) >> 1
-
-
-microsoft("DynamicQuantizeMatMul", lambda s: [f(*PRODUCTS[s][0]), weight(s), STEP, np.uint8(5)], "bcd")
-microsoft(
-    "MatMulIntegerToFloat",
-    lambda s: [bytes_(*PRODUCTS[s][0]), weight(s), STEP, STEP, np.uint8(3), np.uint8(5)],
-    "bcdef",
-)
-microsoft(
-    "QGemm",
-    lambda s: [
-        bytes_(*PRODUCTS[s][0]),
-        *QUANTIZED,
-        weight(s),
-        STEP,
-        np.uint8(5),
-        np.zeros(PRODUCTS[s][1][1], np.int32),
-        np.float32(30),
-        OFFSET,
-    ],
-    "bcdefghi",
-)
-microsoft(
-    "QLinearAveragePool",
-    lambda s: [bytes_(*IMAGES[s]), *QUANTIZED, *QUANTIZED],
-    "bcde",
-    kernel_shape=[3, 3],
-    pads=[1, 1, 1, 1],
-)
-microsoft(
-    "QLinearConcat",
-    lambda s: [*QUANTIZED, bytes_(*ROWS[s]), *QUANTIZED, bytes_(*ROWS[s]), *QUANTIZED],
-    "abdegh",
-    axis=1,
-)
-microsoft(
-    "QLinearSoftmax",
-    lambda s: [bytes_(*ROWS[s]), *QUANTIZED, np.float32(1 / 256), np.uint8(0)],
-    "bcde",
-    axis=-1,
-    opset=13,
-)
-microsoft(
-    "QLinearWhere",
-    lambda s: [bytes_(*FLAT[s]) > OFFSET, bytes_(*FLAT[s]), *QUANTIZED, bytes_(*FLAT[s]), *QUANTIZED, *QUANTIZED],
-    "cdfghi",
-)
-microsoft(
-    "EmbedLayerNormalization",
-    lambda s: [
-        ints(TABLES[s][0], *ATTENDED[s][:2]).astype(np.int32),
-        ints(2, *ATTENDED[s][:2]).astype(np.int32),
-        f(TABLES[s][0], ATTENDED[s][2]),
-        f(ATTENDED[s][1], ATTENDED[s][2]),
-        f(2, ATTENDED[s][2]),
-        f(ATTENDED[s][2]),
-        f(ATTENDED[s][2]),
-    ],
-    "cdefg",
-    outputs=2,
-)
 
 
 def _rows_of(names: Sequence[str] | None) -> Iterator[tuple[str, Build]]:

@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 import onnxruntime
-from operator_cases import MICROSOFT, OPSETS, SIZES, WITHOUT_TIME, Case, cases
+from operator_cases import cases
+from operator_table import MICROSOFT, OPSETS, SIZES, WITHOUT_TIME, Case
 
 import weft
 from weft.frontends.onnx.translations import TABLE
