@@ -71,6 +71,7 @@ from weft.cost.plans.planner import (
 from weft.cost.rules.prefetch import (
     FusePanels, ImageProblem, Prefetch, PrefetchSteps, StreamProblem, fuse_panel_plans, prefetch_plans,
     prefetch_step_plans,
+    streams_of,
 )
 from weft.cost.program import (
     ENTRY_CYCLES,
@@ -90,7 +91,8 @@ from weft.cost.rules.sketch import (
     inner_order_plans, may_unroll, may_write, outer_order_plans, pad_input_plans, padded_parts, reduce_order_plans,
     reduce_tile_plans, register_tile_plans, remainder_versions, tiles_held,
 )
-from weft.cost.rules.row_threads import FEW_AT_ONCE, NO_ROWS, RowGroup, RowThreads, row_thread_plans
+from weft.cost.rules.row_threads import FEW_AT_ONCE, NO_ROWS, ReductionParts, RowGroup, RowThreads
+from weft.cost.rules.row_threads import most_parts, reduction_part_plans, row_thread_plans
 from weft.cost.rules.shared_tile import (
     BANKS, LONG_ENOUGH, NEAR_STEPS, NO_TILE, UNROLLED_FETCHES, WORD, PartExtent, SharedTile, TiledProduct, shared_tile_plans,
 )
@@ -130,7 +132,7 @@ __all__ = [
     "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM", "PadInput", "Panel", "Parallel", "PartExtent", "Plan", "Planner",
     "Prefetch", "PrefetchSteps", "Probe", "Question", "RANGE_DEPTH", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
     "RightOperand", "RoundedAttention", "RoundedFactors",
-    "RowBlock", "RowGroup", "RowThreads", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE",
+    "ReductionParts", "RowBlock", "RowGroup", "RowThreads", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE",
     "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHORT_TRANSFORM", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED",
     "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "SharePatches", "SharedTile", "SketchProblem", "SkipPadding",
     "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "Takes", "ThreadBlock", "Tile",
@@ -147,14 +149,15 @@ __all__ = [
     "group_blocks", "grouped_cycles", "grouped_plans", "guess_of", "implicit_product_plans", "inline_plans",
     "inner_order_plans", "input_block", "is_gathered", "is_transposed", "join_attention_plans", "k_block_plans", "l2_cycles",
     "l3_cycles", "load_cycles", "low_bit_panel_plans", "matrix_tile_plans", "may_unroll", "may_write", "memory_cycles",
-    "merge_plans", "multiply_cycles", "narrow_convolution_plans", "narrow_factor_plans", "narrow_weight_plans", "nest_cycles",
+    "merge_plans", "most_parts", "multiply_cycles",
+    "narrow_convolution_plans", "narrow_factor_plans", "narrow_weight_plans", "nest_cycles",
     "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block", "packing_cycles",
     "pad_input_plans", "padded_parts", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans",
     "plain_cycles", "possible_cases", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of",
     "rearrangement_plans", "recomputation_plans", "reduce_order_plans", "reduce_tile_plans", "register_tile_plans",
     "remainder_versions", "right_operand_plans", "rounded_attention_plans", "rounded_factor_plans", "row_block_plans",
-    "row_stride", "row_thread_plans",
-    "rule_plans", "shared_tile_plans", "size_of", "step_along", "subject_of", "table_plans", "taken_apart_plans",
+    "reduction_part_plans", "row_stride", "row_thread_plans",
+    "rule_plans", "shared_tile_plans", "size_of", "step_along", "streams_of", "subject_of", "table_plans", "taken_apart_plans",
     "thread_block_plans", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans", "turned_weight_plans",
     "unfused_cycles", "unrolled_steps",
     "version_plans", "whole_steps", "window_strip_plans", "window_tile_plans", "winograd_cycles", "winograd_panel",

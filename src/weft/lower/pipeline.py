@@ -24,13 +24,11 @@ from weft.lower.grid.narrow_indices import narrow_indices
 from weft.lower.grid.split_host_device import split_host_device
 from weft.lower.loops.hoist_divisions import hoist_divisions
 from weft.lower.loops.hoist_invariants import hoist_invariants
-from weft.lower.loops.inject_prefetches import inject_prefetches
 from weft.lower.loops.outline_tasks import outline_tasks
 from weft.lower.loops.partition_loops import partition_loops
 from weft.lower.loops.shuffle_repeated_loads import shuffle_repeated_loads
 from weft.lower.loops.specialize_remainders import specialize_remainders
 from weft.lower.loops.specialize_tail_vectors import specialize_tail_vectors
-from weft.lower.loops.stream_prefetches import stream_prefetches
 from weft.lower.loops.tighten_loop_bounds import tighten_loop_bounds
 from weft.lower.loops.transpose_strided_loads import transpose_strided_loads
 from weft.lower.loops.trim_loops import trim_loops
@@ -41,6 +39,9 @@ from weft.lower.loops.unswitch_loops import unswitch_loops
 from weft.lower.loops.vectorize import vectorize
 from weft.lower.manager import ProgramPass, ProgramReport, run_passes
 from weft.lower.math.expand_math import expand_math
+from weft.lower.streams.inject_prefetches import inject_prefetches
+from weft.lower.streams.split_streams import split_streams
+from weft.lower.streams.stream_prefetches import stream_prefetches
 from weft.lower.units.configure_tiles import configure_tiles
 from weft.lower.units.inject_tokens import inject_tokens
 from weft.lower.units.inject_virtual_threads import inject_virtual_threads
@@ -91,6 +92,8 @@ NESTS: Final[tuple[ProgramPass, ...]] = (
     Pass("unmask_register_stores", alone(unmask_register_stores), optional=True),
     # the stores and buffers that all cuts and hoists left unused
     Pass("remove_noops", alone(remove_noops), optional=True),
+    # loops over vectors tell what is read in order
+    Pass("split_streams", split_streams, optional=True),
     # no later pass copies the body of a tile
     Pass("unroll_reductions", unroll_reductions, optional=True),
     # vectors tell which cache lines a statement reads

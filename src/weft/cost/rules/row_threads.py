@@ -6,8 +6,9 @@ multiprocessors hold 2048 threads each, half as many where each has 64 registers
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import gcd
 from typing import Final
 
 from weft.cost.plans.plan import Candidate, Decision
@@ -118,6 +119,58 @@ class RowGroup:
     is_held: bool = True
     side_by_side: bool = True
     beside: int = 0
+
+
+SHORTEST_PART: Final = 512
+"""The fewest terms of a partial result: shorter parts wait for memory, and little else."""
+
+
+@dataclass(frozen=True)
+class ReductionParts(Decision):
+    """How many partial results each long reduction of a group is made of, by a kernel of its own; 1 without any."""
+
+    question = "the parts of a reduction"
+    of_grids = True
+    parts: int
+
+
+def most_parts(row: RowGroup) -> int:
+    """Returns the largest number of partial results that leaves each enough terms, and each multiprocessor few of them."""
+    return max(1, min(row.width // SHORTEST_PART, FULL_BLOCKS // row.rows)) if row.is_fixed else 1
+
+
+def reduction_part_plans(
+    whole: RowGroup, alone: Sequence[RowGroup], target: Target
+) -> Iterator[Candidate[ReductionParts]]:
+    """Yields the numbers of parts for the reductions of the group *whole*, each of which by itself is one of *alone*.
+
+    Parts are equal, or the last is shorter. Blocks that compute elements along the row become kernels by themselves.
+    """
+    yield Candidate(ReductionParts(1), min(c.cycles for c in row_thread_plans(whole, target)))
+    grid = target.grid
+    if grid is None or len({row.width for row in alone}) != 1:
+        return
+    along = whole.passes - len(alone)
+    others = along * (MEMORY_CYCLES + 2 * whole.rows * whole.width / _rate(whole, 1))
+    launches = LAUNCH_CYCLES * (2 * len(alone) - 1 + along)
+    for parts in _part_counts(whole.width, most_parts(whole)):
+        cycles = launches + others
+        for row in alone:
+            part = -(-row.width // parts)
+            last = gcd(row.last, part) if row.width % parts == 0 else 1
+            first = replace(row, rows=row.rows * parts, multiple=row.multiple * parts, width=part, last=last)
+            second = RowGroup(row.rows, row.multiple, parts, 1, 1, side_by_side=False)
+            cycles += sum([min(c.cycles for c in row_thread_plans(stage, target)) for stage in (first, second)])
+        yield Candidate(ReductionParts(parts), cycles)
+
+
+def _part_counts(n: int, most: int) -> list[int]:
+    """Returns powers of two up to *most*, and divisors of *n*, each at least 1.4 times the one before."""
+    found: list[int] = []
+    for d in range(2, most + 1):
+        if n % d == 0 and (not found or d * 5 >= found[-1] * 7):
+            found.append(d)
+    return sorted({*found, *[1 << k for k in range(1, most.bit_length())]})
 
 
 def row_thread_plans(row: RowGroup, target: Target) -> Iterator[Candidate[RowThreads]]:

@@ -36,6 +36,7 @@ from weft.schedule.rules.block_facts import (
 from weft.schedule.rules.grid.row_group import RowsOf, group_facts, kept_results, read_again, rows_of, twin_results
 from weft.schedule.rules.grid.thread_reduction import epilogue_of
 from weft.schedule.rules.grid.trying import can_take
+from weft.schedule.rules.grid.two_stages import reduce_in_stages
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
@@ -43,6 +44,9 @@ from weft.support.errors import ScheduleError
 def schedule_rows(s: Schedule, p: Planner) -> None:
     """Schedules the remaining blocks of *s* row by row, if that pays: all together, or each reduction with its epilogue."""
     free = [r for r in s.blocks() if is_free(s, r)]
+    if any(is_reduction(block_of(s, r)) for r in free):
+        reduce_in_stages(s, free, p)
+        free = [r for r in s.blocks() if is_free(s, r)]
     if any(is_reduction(block_of(s, r)) for r in free) and _schedule_group(s, free, p):
         return
     for ref in free:

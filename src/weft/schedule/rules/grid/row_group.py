@@ -6,12 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
-from weft.cost import (
-    RowGroup,
-    bytes_of,
-    elements,
-)
-from weft.ir import ONE, Const, free_vars
+from weft.cost import LONG_ENOUGH, RowGroup, bytes_of, elements, size_of
+from weft.ir import ONE, Const, free_vars, linear_terms
 from weft.loop import Axis, Block, Buffer, Load, Store, loads
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.cursors.tree import alloc_of
@@ -118,12 +114,23 @@ def _lie_side_by_side(rows: RowsOf) -> bool:
     """Tells whether most inputs of reductions are contiguous along the row."""
     along = across = 0
     for b in filter(is_reduction, rows.blocks):
-        summed = {a.var for a in reduce_axes(b)}
+        summed = {a.var: a for a in reduce_axes(b)}
         for x in inputs_of(b):
             moving = set(free_vars(x.indices[-1])) if x.indices else set()
-            along += bytes_of(x.buffer) if moving and moving <= summed else 0
-            across += bytes_of(x.buffer) if moving - summed else 0
+            is_along = bool(moving) and (moving <= set(summed) or any(_is_chunk(x, a) for a in summed.values()))
+            along += bytes_of(x.buffer) if is_along else 0
+            across += bytes_of(x.buffer) if moving and not is_along else 0
     return along >= across
+
+
+def _is_chunk(x: Load, axis: Axis) -> bool:
+    """Tells whether *axis* runs through consecutive elements, those between two values of the other variables of an index."""
+    moving = list(free_vars(x.indices[-1]))
+    found, length = linear_terms(x.indices[-1], moving), size_of(axis.extent)
+    if found is None or length < LONG_ENOUGH or found[0].get(axis.var) is not ONE:
+        return False
+    others = [found[0].get(v) for v in moving if v is not axis.var]
+    return all(isinstance(n, Const) and int(n.value) >= length for n in others)
 
 
 def _same_for_all_rows(rows: RowsOf) -> set[Buffer]:

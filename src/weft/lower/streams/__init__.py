@@ -1,0 +1,1 @@
+"""Passes for data that is streamed from memory: streams side by side, and software prefetches."""
