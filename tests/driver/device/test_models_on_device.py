@@ -171,9 +171,9 @@ def test_a_type_that_the_device_lacks() -> None:
 
 def test_a_tensor_that_is_too_large_for_a_kernel() -> None:
     with pytest.raises(InputError) as error:
-        build(doubled(onnx.TensorProto.FLOAT, [1 << 26]), "webgpu")
+        build(doubled(onnx.TensorProto.FLOAT, [1 << 30]), "webgpu")
     assert str(error.value) == (
-        "Add twice: x has 268435456 bytes, and a kernel of webgpu takes at most 134217728 in a buffer\n"
+        "Add twice: x has 4294967296 bytes, and a kernel of webgpu takes at most 2147483647 in a buffer\n"
         "  hint: use a smaller batch, or compile this model for a cpu target"
     )
 
