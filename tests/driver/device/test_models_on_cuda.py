@@ -18,7 +18,7 @@ from tests.support.devices import needs_nvrtc
 import weft
 from weft.driver.build import build
 from weft.driver.options import CompileOptions
-from weft.support.errors import ToolchainError
+from weft.support.errors import DeviceError, ToolchainError
 from weft.targets import parse_target
 from weft.targets.cuda_machines import LISTED
 
@@ -102,6 +102,18 @@ def test_products_rounded_to_bf16(driver: FakeDriver) -> None:
 def test_kernels_are_for_the_device(driver: FakeDriver) -> None:
     assert parse_target("cuda").isa.cpu == "sm_90"
     assert weft.targets.can_run(parse_target("cuda"))
+
+
+def test_a_model_that_the_device_has_no_memory_for(driver: FakeDriver) -> None:
+    """It is refused before anything is copied: the weights have 2 MiB, beside 8 KiB for a call."""
+    driver.reset(memory=1 << 20)
+    with pytest.raises(DeviceError) as error:
+        weft.compile(mlp(batch=2, widths=(512, 512, 512)), target="cuda", cache=False)
+    assert str(error.value) == (
+        "the model takes 2.0 MiB of a device's memory, 2.0 for its constants and 0.0 for a call, and Pretended GPU 0 has 1.0 MiB\n"
+        "  hint: close what else uses the device, give the model a smaller batch, or compile it for a cpu target"
+    )
+    assert not any(call.startswith("cuMemAlloc") for call in driver.calls())
 
 
 def test_a_machine_without_a_gpu(driver: FakeDriver) -> None:

@@ -1,4 +1,4 @@
-"""The benchmark's eight networks at full size: devices give the processor's results, and kernels for CUDA are within its limits."""
+"""The benchmark's eight networks at full size: devices give the processor's results, and CUDA's kernels are within its limits."""
 
 from __future__ import annotations
 
