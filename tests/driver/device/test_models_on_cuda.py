@@ -110,7 +110,8 @@ def test_a_model_that_the_device_has_no_memory_for(driver: FakeDriver) -> None:
     with pytest.raises(DeviceError) as error:
         weft.compile(mlp(batch=2, widths=(512, 512, 512)), target="cuda", cache=False)
     assert str(error.value) == (
-        "the model takes 2.0 MiB of a device's memory, 2.0 for its constants and 0.0 for a call, and Pretended GPU 0 has 1.0 MiB\n"
+        "the model takes 2.0 MiB of a device's memory, 2.0 for its constants and 0.0 for a call,"
+        " and Pretended GPU 0 has 1.0 MiB\n"
         "  hint: close what else uses the device, give the model a smaller batch, or compile it for a cpu target"
     )
     assert not any(call.startswith("cuMemAlloc") for call in driver.calls())

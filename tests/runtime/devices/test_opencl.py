@@ -66,9 +66,10 @@ def test_a_failure_names_the_call(device: Device) -> None:
 @needs_opencl
 def test_a_lost_device(device: Device, status: int, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     block, x = device.alloc(64), np.zeros(16, np.float32)
-    with monkeypatch.context() as patch, pytest.raises(DeviceError) as error:
+    with monkeypatch.context() as patch:
         patch.setattr(opencl_library.library(), "clEnqueueReadBuffer", lambda *_: status)
-        device.read(block, 0, x.ctypes.data, 64)
+        with pytest.raises(DeviceError) as error:
+            device.read(block, 0, x.ctypes.data, 64)
     assert str(error.value) == (
         f"the device is lost: {why} (status {status} of clEnqueueReadBuffer)\n"
         "  hint: start a new process, since this one can't use the device any more; if it happens again, it is a bug in Weft"

@@ -11,7 +11,7 @@ MIB: Final = 1 << 20
 
 
 def check_memory(device: Device, constants: int, arena: int) -> None:
-    """Raises `DeviceError` where a model's constants and the arena of a call, in bytes, are more than a device has, if it tells."""
+    """Raises `DeviceError` where the bytes of a model's constants and of a call's arena are more than a device tells it has."""
     needed = constants + arena
     if not isinstance(device, TellsMemory) or (there := device.memory()) >= needed:
         return

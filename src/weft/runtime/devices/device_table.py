@@ -22,7 +22,7 @@ class DeviceTable:
     """
 
     def __init__(self, device: Device, constants: _rt.Block, arena: int = 0) -> None:
-        """Copies *constants*; raises `DeviceError` where the device has no memory for them and the *arena* of a call, in bytes."""
+        """Copies *constants*; raises `DeviceError` where the device has no memory for them and a call's *arena*, in bytes."""
         self.device = device
         self.dlpack: tuple[int, int] | None = device.dlpack if isinstance(device, Shared) else None
         self.stream = device.stream if isinstance(device, Shared) else 0

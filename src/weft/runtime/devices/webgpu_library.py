@@ -30,7 +30,7 @@ _LIMITS: Final = (
 """The limits that are asked for as the device has them; of all others, those that every device has are enough."""
 
 LOST: Final = "device is lost"
-"""What the package tells of all that is done on a device that is lost: its driver failed, or stopped a kernel that took too long."""
+"""Words of the errors of all that is done on a lost device: its driver failed, or stopped a kernel that took too long."""
 
 _NATIVE: Final = ("Vulkan", "Metal", "D3D12")
 _KINDS: Final = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "CPU")
