@@ -16,7 +16,7 @@ from tests.support.sampling import mark_the_rest
 
 from weft.targets import cpuinfo, listed_core
 
-pytest_plugins = ["tests.support.cpu_times"]
+pytest_plugins = ["tests.support.cpu_times", "tests.support.real_networks"]
 
 UNLISTED = "WEFT_TEST_UNLISTED_PROCESSOR"
 """Set to anything, this variable has all tests take the processor for one that no table has."""

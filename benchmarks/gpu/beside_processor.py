@@ -1,19 +1,23 @@
 """Kernels on a device that is this machine's processor (OpenCL by PoCL) beside Weft's own for the processor, in turns.
 
 python benchmarks/gpu/beside_processor.py --only GEMM,C2 --seconds 3
+python benchmarks/gpu/beside_processor.py --records device.db --tune 3      tuned for 3 minutes each, or as recorded
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from time import perf_counter
 
 import numpy as np
 from cases import Case, convolution, one_operator
 
+import weft
 from weft.driver.build import build
+from weft.driver.options import CompileOptions
 from weft.runtime import Model
 
 SIZE = 512
@@ -23,10 +27,14 @@ CASES: dict[str, Callable[[], Case]] = {
 }
 
 
-def compare(case: Case, target: str, seconds: float) -> tuple[float, float, float, int]:
-    """Returns the median seconds on the processor and on the device, the greatest difference, and the number of launches."""
+def compare(case: Case, target: str, seconds: float, records: Path | None) -> tuple[float, float, float, int]:
+    """Returns the median seconds on the processor and on the device, the greatest difference, and the number of launches.
+
+    The device follows *records*, if there are any; the kernels for the processor are those of the rules.
+    """
     inputs, source = case.inputs(), case.model()
-    here, there = (Model(build(source, t).package) for t in ("cpu", target))
+    options = CompileOptions(records=records)
+    here, there = Model(build(source, "cpu").package), Model(build(source, target, options).package)
     device = there.device
     assert device is not None
     with device.noting() as launches:
@@ -48,10 +56,14 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(CASES))
     parser.add_argument("--target", default="opencl")
     parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--records", type=Path, help="the database that the device's plans are from")
+    parser.add_argument("--tune", type=float, default=0.0, metavar="MINUTES", help="to search for each of them first")
     args = parser.parse_args()
     for name in args.only.split(","):
         begin = perf_counter()
-        here, there, difference, launches = compare(CASES[name](), args.target, args.seconds)
+        if args.tune and args.records:
+            weft.tune(CASES[name]().model(), args.tune, args.records, target=args.target)
+        here, there, difference, launches = compare(CASES[name](), args.target, args.seconds, args.records)
         print(
             f"{name:5} processor {here * 1e3:8.3f} ms  {args.target} {there * 1e3:8.3f} ms  ratio {there / here:6.2f}"
             f"  launches {launches}  difference {difference:.1e}  in all {perf_counter() - begin:.0f} s",

@@ -289,7 +289,8 @@ def _device_of(package: Package) -> DeviceTable | None:
     if code is None:
         return None
     assert isinstance(package.constants, _rt.Block)
-    return DeviceTable(open_device(code.api, code.source, code.kernels, code.binaries), package.constants)
+    device = open_device(code.api, code.source, code.kernels, code.binaries)
+    return DeviceTable(device, package.constants, package.arena or 0)
 
 
 def _load(package: Package, threads: int, spinning: bool, device: DeviceTable | None = None) -> _rt.Model:

@@ -113,7 +113,8 @@ class Grid:
     A thread loads or stores at most `access_bits` bits at once, of elements side by side.
 
     `index_bits` are those of the integers that the machine computes indices with fast: of 32, indices that are proven to fit are
-    narrowed. A kernel takes at most `buffers` buffers, each of at most `buffer_bytes` bytes; None is no limit.
+    narrowed. A kernel takes at most `buffers` buffers, each of at most `buffer_bytes` bytes; None is no limit. A longer one of a
+    known size is several of them.
 
     Blocks run on `multiprocessors`, several at once on each: as many as its `threads`, `registers` of 32 bits, and
     `shared_bytes` of shared memory allow. It begins multiply-adds of float32 for `lanes` threads in a cycle.

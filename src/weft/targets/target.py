@@ -70,6 +70,14 @@ class Target:
         """The most buffers that a kernel takes; None where that is no limit."""
         return None if self.grid is None else self.grid.buffers
 
+    @property
+    def most_bytes(self) -> int | None:
+        """The most bytes of a buffer of known size, whose places are indices and whose parts are buffers; None for no limit."""
+        grid = self.grid
+        if grid is None or grid.buffer_bytes is None or grid.buffers is None:
+            return None
+        return min(grid.buffer_bytes * grid.buffers, (1 << grid.index_bits - 1) - 1)
+
     def having(self, **facts: Any) -> Target:
         """Returns the target with other *facts*, each by its name in `Isa`, `Core`, `Caches` or the target itself.
 

@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Final
 
 import onnx
-from tests.models import lstm_step, mlp, tiny_bert_layer, tiny_gpt2_decode, tiny_resnet
+from tests.models import (
+    lstm_step,
+    mlp,
+    tiny_bert_layer,
+    tiny_dcgan,
+    tiny_gpt2_decode,
+    tiny_mobilenet,
+    tiny_resnet,
+)
 
 from weft.cli.onnx_builder import GraphBuilder, conv, gemm
 
@@ -35,4 +43,6 @@ OTHERS: Final[dict[str, Callable[[], onnx.ModelProto]]] = {
     "lstm": lstm_step,
     "bert": tiny_bert_layer,
     "gpt2": tiny_gpt2_decode,
+    "dcgan": tiny_dcgan,
+    "mobilenet": tiny_mobilenet,
 }

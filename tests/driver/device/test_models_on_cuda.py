@@ -12,20 +12,17 @@ from tests.codegen.c.networks import NETWORKS, OTHERS
 from tests.driver.device.test_models_on_device import inputs_of
 from tests.models import mlp
 from tests.runtime.devices.fake_driver import FakeDriver
+from tests.support.cuda_resources import check_resources
 from tests.support.devices import needs_nvrtc
 
 import weft
-from weft.codegen.cuda import backend
-from weft.codegen.cuda.nvrtc import Cubin, compile_cubin
 from weft.driver.build import build
 from weft.driver.options import CompileOptions
-from weft.support.errors import ToolchainError
+from weft.support.errors import DeviceError, ToolchainError
 from weft.targets import parse_target
 from weft.targets.cuda_machines import LISTED
 
 MODELS = {**NETWORKS, **OTHERS}
-MOST_REGISTERS, MOST_SHARED, MOST_SPILLS = 255, 48 << 10, 64
-"""The limits of a thread and of a block, and the bytes of spilled registers that no kernel of these networks takes more than."""
 
 
 @pytest.mark.sampled(1)
@@ -43,24 +40,13 @@ def test_results_are_those_of_the_processor(make: Callable[[], onnx.ModelProto],
 
 @needs_nvrtc
 @pytest.mark.sampled(1)
+@pytest.mark.parametrize("arch", LISTED)
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-def test_nvrtc_compiles_all_kernels(make: Callable[[], onnx.ModelProto], monkeypatch: pytest.MonkeyPatch) -> None:
-    texts: list[str] = []
-
-    def recorded(text: str, arch: str) -> Cubin:
-        texts.append(text)
-        return Cubin(b"", {})
-
-    monkeypatch.setattr(backend, "compile_cubin", recorded)
-    build(make(), "cuda -arch=sm_90", cache=None)
-    assert texts
-    for text in texts:
-        for arch in LISTED:
-            for name, taken in compile_cubin(text, arch).resources.items():
-                within = (
-                    taken.registers <= MOST_REGISTERS and taken.shared <= MOST_SHARED and taken.spills <= MOST_SPILLS
-                )
-                assert within, f"{name} for {arch}: {taken}"
+def test_nvrtc_compiles_all_kernels(
+    make: Callable[[], onnx.ModelProto], arch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each architecture has plans and instructions of its own."""
+    check_resources(make(), arch, monkeypatch)
 
 
 def half_product(dtype: int, *, transposed: bool) -> onnx.ModelProto:
@@ -116,6 +102,19 @@ def test_products_rounded_to_bf16(driver: FakeDriver) -> None:
 def test_kernels_are_for_the_device(driver: FakeDriver) -> None:
     assert parse_target("cuda").isa.cpu == "sm_90"
     assert weft.targets.can_run(parse_target("cuda"))
+
+
+def test_a_model_that_the_device_has_no_memory_for(driver: FakeDriver) -> None:
+    """It is refused before anything is copied: the weights have 2 MiB, beside 8 KiB for a call."""
+    driver.reset(memory=1 << 20)
+    with pytest.raises(DeviceError) as error:
+        weft.compile(mlp(batch=2, widths=(512, 512, 512)), target="cuda", cache=False)
+    assert str(error.value) == (
+        "the model takes 2.0 MiB of a device's memory, 2.0 for its constants and 0.0 for a call,"
+        " and Pretended GPU 0 has 1.0 MiB\n"
+        "  hint: close what else uses the device, give the model a smaller batch, or compile it for a cpu target"
+    )
+    assert not any(call.startswith("cuMemAlloc") for call in driver.calls())
 
 
 def test_a_machine_without_a_gpu(driver: FakeDriver) -> None:

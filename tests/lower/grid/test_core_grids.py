@@ -33,6 +33,7 @@ FACTS = OpenCLDeviceFacts(
     shares_in_global=True,
     cache_bytes=32 << 20,
     cache_line=64,
+    memory_bytes=1 << 34,
 )
 CORES = target_of(FACTS)
 

@@ -72,6 +72,26 @@ def test_a_failure_names_the_call(device: Device) -> None:
 
 
 @needs_webgpu
+def test_a_lost_device() -> None:
+    """Nothing can be done on it any more; a model that is loaded afterwards opens it anew."""
+    x = np.ones(16, np.float32)
+    webgpu_library.open_adapter.cache_clear()  # others keep theirs
+    device = open_device("wgsl", SCALE, ["scale"])
+    block = device.alloc(64)
+    webgpu_library.open_adapter().destroy()
+    with pytest.raises(DeviceError) as error:
+        device.write(block, 0, x.ctypes.data, 64)
+    assert str(error.value) == (
+        "the device is lost: a copy to the device by WebGPU failed\n"
+        "  hint: load the model again, which opens the device anew; if it happens again, it is a bug in Weft"
+    )
+    again = open_device("wgsl", SCALE, ["scale"])
+    again.write(again.alloc(64), 0, x.ctypes.data, 64)
+    device.close()  # tells nothing more
+    again.close()
+
+
+@needs_webgpu
 def test_memory_beyond_the_limit_of_a_buffer(device: Device) -> None:
     with pytest.raises(DeviceError, match=r"1099511627776 bytes are more than the \d+ that a buffer of .* may have"):
         device.alloc(1 << 40)

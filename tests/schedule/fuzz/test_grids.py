@@ -1,4 +1,4 @@
-"""Random schedules for grids: a slice by default, a thousand in the slow run, interpreted and with OpenCL."""
+"""Random schedules for grids: a slice by default, a thousand that run in the slow run, interpreted and with OpenCL."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from tests.support.devices import needs_opencl
 from weft.codegen.interp.threads.races import RaceError
 
 CAMPAIGN, PARTS, CASES = 1, 20, 50
+DRAWN = 75
+"""Schedules that are drawn at most for the cases of a part, of which lowering refuses some: one of eight, on average."""
 NEEDED = (14, 17, 119)
 """Cases that need each of their barriers; a loop of the last binds what it reads around the stores that change it."""
 
@@ -32,8 +34,9 @@ def test_a_slice_with_opencl() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_thousand(part: int) -> None:
-    tally = check_grids(CAMPAIGN, range(part * CASES, (part + 1) * CASES), with_opencl=True)
-    assert tally.ran > 0.6 * CASES, tally.reasons
+    numbers = range(part * DRAWN, (part + 1) * DRAWN)
+    tally = check_grids(CAMPAIGN, numbers, with_opencl=True, wanted=CASES)
+    assert tally.ran == CASES, tally.reasons
 
 
 def test_cases_are_repeatable() -> None:

@@ -71,10 +71,10 @@ def _renamed(text: str, names: dict[str, str]) -> str:
     return _NAME.sub(lambda m: names.get(m[1], m[0]), text)
 
 
-def check_buffers(f: Writer, fn: Function) -> None:
-    """Raises `InputError` for a kernel that takes more buffers than the target lets one take."""
+def check_buffers(f: Writer, fn: Function, bound: int | None = None) -> None:
+    """Raises `InputError` for a kernel that takes more buffers than the target lets one take, *bound* in all if that is given."""
     most = f.target.most_buffers
-    count = sum(isinstance(p, Buffer) for p in fn.params)
+    count = sum(isinstance(p, Buffer) for p in fn.params) if bound is None else bound
     if most is not None and count > most:
         raise f.refusal(
             f"it takes {count} buffers, and a kernel of {f.target.name} takes {most}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.codegen.c_family.dialect import Dialect
 from weft.codegen.c_family.writer import Needs, Writer
+from weft.codegen.wgsl.buffer_parts import Parts
 from weft.loop import Buffer
 from weft.targets import Target
 
@@ -12,8 +13,8 @@ class KernelWriter(Writer):
     """Writes one kernel.
 
     `written` are the buffers that the kernel stores to, `quads` those that are arrays of vectors of four elements, and `begins`
-    the names of the elements at which the bound ones begin; `outside` are declarations that stand before the kernel, and
-    `block_numbers` the numbers of a block by the axes of its grid.
+    the names of the elements at which the bound ones begin; `parts` are those that are bound in parts. `outside` are declarations
+    that stand before the kernel, and `block_numbers` the numbers of a block by the axes of its grid.
     """
 
     def __init__(self, target: Target, function: str, needs: Needs, dialect: Dialect) -> None:
@@ -21,6 +22,7 @@ class KernelWriter(Writer):
         self.written: set[Buffer] = set()
         self.quads: set[Buffer] = set()
         self.begins: dict[Buffer, str] = {}
+        self.parts: dict[Buffer, Parts] = {}
         self.outside: list[str] = []
         self.block_numbers: dict[str, str] = {}
 

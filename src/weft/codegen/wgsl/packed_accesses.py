@@ -47,9 +47,21 @@ def element_type(dtype: DType, *, is_written: bool) -> str:
     return WIDE if is_wide(dtype) else value_type(dtype)
 
 
+def _element(f: KernelWriter, buffer: Buffer, at: str) -> str:
+    """Returns the element of an array number *at*."""
+    parts = f.parts.get(buffer)
+    return f"{f.name(buffer)}[{at}]" if parts is None else parts.load(at)
+
+
+def _set(f: KernelWriter, buffer: Buffer, at: str, value: str) -> None:
+    """Writes the store of the element of an array number *at*."""
+    parts = f.parts.get(buffer)
+    f.line(f"{f.name(buffer)}[{at}] = {value};" if parts is None else f"{parts.store(at, value)};")
+
+
 @dataclass(frozen=True)
 class PackedPlace:
-    """Where a packed element is: its word, and how many bits into it."""
+    """Where a packed element is: the number of its word, and how many bits into it."""
 
     word: str
     shift: str
@@ -61,9 +73,16 @@ def _packed_place(f: KernelWriter, buffer: Buffer, at: str) -> PackedPlace:
     each = 32 // bits
     k = f.fresh("k")
     f.local(k, f"let {k} = u32({at});")
-    return PackedPlace(
-        f"{f.name(buffer)}[{k} >> {each.bit_length() - 1}u]", f"(({k} & {each - 1}u) * {bits}u)", (1 << bits) - 1
-    )
+    word = f"{k} >> {each.bit_length() - 1}u"
+    if buffer in f.parts:
+        word = f"i32({word})"
+    return PackedPlace(word, f"(({k} & {each - 1}u) * {bits}u)", (1 << bits) - 1)
+
+
+def _word(f: KernelWriter, buffer: Buffer, place: PackedPlace) -> str:
+    """Returns the word that a packed element is in."""
+    element = _element(f, buffer, place.word)
+    return f"atomicLoad(&{element})" if buffer in f.written and buffer not in f.parts else element
 
 
 def _place(f: KernelWriter, s: Load | Store) -> str:
@@ -101,18 +120,18 @@ def _is_quad(s: Load | Store) -> bool:
 
 
 def _quad(f: KernelWriter, s: Load | Store) -> str:
-    """Returns the vector of a buffer that is an array of vectors."""
+    """Returns the number of the vector in a buffer that is an array of vectors."""
     index = only_index(f, s.buffer, s.indices)
     assert isinstance(index, Ramp)
     at, begin = f"({low_word(f, index.base)} >> 2u)", f.begins.get(s.buffer)
-    return f"{f.name(s.buffer)}[{at if begin is None else f'{begin} + {at}'}]"
+    return at if begin is None else f"{begin} + {at}"
 
 
 @writes(Load)
 def _load(f: KernelWriter, e: Load) -> Value:
     if e.buffer in f.quads:
         name = f.fresh("v")
-        f.local(name, f"let {name} = {_quad(f, e)};")
+        f.local(name, f"let {name} = {_element(f, e.buffer, _quad(f, e))};")
         return tuple([f"{name}.{lane}" for lane in QUAD])
     if e.dtype.lanes > 1:
         return tuple([f.temporary_of(_loaded(f, e, at)) for at in _places(f, e)])
@@ -123,10 +142,9 @@ def _loaded(f: KernelWriter, e: Load, at: str) -> str:
     """Returns the element number *at* of a buffer."""
     dtype = e.dtype.element
     if not (is_bound(e.buffer) and is_packed(dtype)):
-        return f"{f.name(e.buffer)}[{at}]"
+        return _element(f, e.buffer, at)
     place = _packed_place(f, e.buffer, at)
-    word = f"atomicLoad(&{place.word})" if e.buffer in f.written else place.word
-    value = f"(({word} >> {place.shift}) & {place.mask}u)"
+    value = f"(({_word(f, e.buffer, place)} >> {place.shift}) & {place.mask}u)"
     if dtype.is_bool:
         return f"({value} != 0u)"
     if dtype.kind == "int" and not is_half(dtype):
@@ -141,7 +159,7 @@ def store(f: KernelWriter, s: Store) -> None:
             f"{f.dialect.name} stores no vectors under a condition", hint="vectorize loops without conditions"
         )
     if s.buffer in f.quads:
-        f.line(f"{_quad(f, s)} = {QUAD_TYPE[s.buffer.dtype.kind]}({', '.join(lanes(f, s.value))});")
+        _set(f, s.buffer, _quad(f, s), f"{QUAD_TYPE[s.buffer.dtype.kind]}({', '.join(lanes(f, s.value))})")
         return
     places, values = _places(f, s), lanes(f, s.value)
     if len(values) > 1:  # all are read before the first is written
@@ -152,9 +170,13 @@ def store(f: KernelWriter, s: Store) -> None:
 
 def _store_element(f: KernelWriter, s: Store, at: str, value: str) -> None:
     if not (is_bound(s.buffer) and is_packed(s.buffer.dtype)):
-        f.line(f"{f.name(s.buffer)}[{at}] = {value};")
+        _set(f, s.buffer, at, value)
         return
     place = _packed_place(f, s.buffer, at)
     bits = f"select(0u, 1u, {value})" if s.buffer.dtype.is_bool else f"u32({value})"
-    changed = f"((atomicLoad(&{place.word}) >> {place.shift}) ^ {bits}) & {place.mask}u"
-    f.line(f"atomicXor(&{place.word}, ({changed}) << {place.shift});")
+    changed = f"((({_word(f, s.buffer, place)} >> {place.shift}) ^ {bits}) & {place.mask}u) << {place.shift}"
+    parts = f.parts.get(s.buffer)
+    if parts is not None:
+        f.line(f"{parts.store(place.word, changed)};")
+        return
+    f.line(f"atomicXor(&{_element(f, s.buffer, place.word)}, {changed});")

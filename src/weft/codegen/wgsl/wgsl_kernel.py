@@ -7,12 +7,14 @@ so that a grid may have any shape: the numbers of a block along its own axes fol
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Final
 
 from weft.codegen.c_family.c_types import identifier
 from weft.codegen.c_family.kernel_facts import bound_loops, check_buffers, threads_of
 from weft.codegen.c_family.statements import write
+from weft.codegen.wgsl.buffer_parts import Parts, count_parts
 from weft.codegen.wgsl.expressions import low_word
 from weft.codegen.wgsl.kernel_writer import KernelWriter
 from weft.codegen.wgsl.packed_accesses import QUAD, QUAD_TYPE, element_type, is_in_quads
@@ -20,13 +22,17 @@ from weft.codegen.wgsl.wgsl_types import WIDE, is_packed, packed_bits
 from weft.ir import Const, post_order
 from weft.loop import Buffer, Function, Load, Store, stores
 
+WORD: Final = 4
+"""Bytes of a word, in which shorter elements are packed."""
+
 ROW: Final = 65535
 """Blocks along x; the runtime launches those beyond it along y (`runtime.devices.webgpu.MOST_BLOCKS`)."""
 
 
 def define_kernel(f: KernelWriter, fn: Function) -> str:
     """Returns the definition of a kernel."""
-    check_buffers(f, fn)
+    counts = [count_parts(p, f.target) for p in fn.params if isinstance(p, Buffer)]
+    check_buffers(f, fn, sum(counts))
     f.written.update(s.buffer for s in stores(fn.body))
     f.quads.update(b for b, found in _accesses(fn).items() if is_in_quads(b, found))
     bindings, words = _parameters(f, fn)
@@ -34,15 +40,23 @@ def define_kernel(f: KernelWriter, fn: Function) -> str:
     write(f, fn.body)
     name = f"fn_{identifier(fn.name)}"
     head = [
-        f"// kernel {name}: {len(bindings)} buffers",
+        f"// kernel {name}: {len(bindings)} buffers{_parts_of(f, counts)}",
         f"struct Given {{ {', '.join([f'{w}: u32' for w in words])} }}",
         "@group(0) @binding(0) var<uniform> given: Given;",
         *bindings,
         *f.outside,
+        *[line for parts in f.parts.values() for line in parts.functions()],
         f"@compute @workgroup_size({', '.join([str(n) for n in threads_of(fn)])})",
         f"fn {name}(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) thread: vec3<u32>) {{",
     ]
     return "\n".join([*head, f.body(), "}"])
+
+
+def _parts_of(f: KernelWriter, counts: Sequence[int]) -> str:
+    """Returns the note of the parts of each buffer for the runtime, where any has several."""
+    assert f.target.grid is not None
+    several = max(counts, default=1) > 1
+    return f", in {' '.join([str(n) for n in counts])} parts of {f.target.grid.buffer_bytes} bytes" if several else ""
 
 
 def _accesses(fn: Function) -> dict[Buffer, list[Load | Store]]:
@@ -63,16 +77,28 @@ def _parameters(f: KernelWriter, fn: Function) -> tuple[list[str], list[str]]:
         if isinstance(p, Buffer):
             is_quad = p in f.quads
             kind = QUAD_TYPE[p.dtype.kind] if is_quad else element_type(p.dtype, is_written=p in f.written)
-            bindings.append(f"@group(0) @binding({len(bindings) + 1}) var<storage, read_write> {name}: array<{kind}>;")
+            each = _bytes(p) * (len(QUAD) if is_quad else 1)
+            for part in _part_names(f, p, name, kind, each):
+                bindings.append(
+                    f"@group(0) @binding({len(bindings) + 1}) var<storage, read_write> {part}: array<{kind}>;"
+                )
             words.append(f"{name}_at")
             f.begins[p] = f.fresh(f"{name}_begin")
-            f.local(
-                f.begins[p], f"let {f.begins[p]} = i32(given.{name}_at / {_bytes(p) * (len(QUAD) if is_quad else 1)}u);"
-            )
+            f.local(f.begins[p], f"let {f.begins[p]} = i32(given.{name}_at / {each}u);")
         else:
             f.local(name, f"let {name} = {WIDE}(given.{name}_low, given.{name}_high);")
             words += [f"{name}_low", f"{name}_high"]
     return bindings, [*words, "zero"]
+
+
+def _part_names(f: KernelWriter, p: Buffer, name: str, kind: str, each: int) -> list[str]:
+    """Returns the names of the bindings of a buffer, whose elements have so many bytes *each* in arrays; notes its parts."""
+    names = [name, *[f.fresh(f"{name}_part") for _ in range(count_parts(p, f.target) - 1)]]
+    if len(names) > 1:
+        assert f.target.grid is not None
+        assert f.target.grid.buffer_bytes is not None
+        f.parts[p] = Parts(tuple(names), kind, f.target.grid.buffer_bytes // (WORD if is_packed(p.dtype) else each))
+    return names
 
 
 def _bytes(buffer: Buffer) -> int:

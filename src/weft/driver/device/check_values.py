@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from weft.graph import FusedGraph, Value
 from weft.ir import Const
@@ -12,7 +13,6 @@ from weft.targets import Target
 
 def check_values(fused: FusedGraph, target: Target) -> None:
     """Raises `InputError` for a value of a type that *target* lacks, or of more bytes than one of its kernels reads or writes."""
-    most = None if target.grid is None else target.grid.buffer_bytes
     for v, source in _values(fused):
         where = f"{source}: " if source else ""
         if v.dtype.name in target.isa.missing_types:
@@ -20,14 +20,20 @@ def check_values(fused: FusedGraph, target: Target) -> None:
                 f"{where}{v.name or 'a value'} is of type {v.dtype}, which {target.name} does not compute with",
                 hint="convert the model to float32, or compile it for a cpu target",
             )
-        size = v.dtype.bytes
-        for n in v.shape:
-            size *= int(n.value) if isinstance(n, Const) else 1
+        known = [int(n.value) for n in v.shape if isinstance(n, Const)]
+        size, most = v.dtype.bytes * prod(known), _most(target, is_known=len(known) == len(v.shape))
         if most is not None and size > most:
             raise InputError(
                 f"{where}{v.name or 'a value'} has {size} bytes, and a kernel of {target.name} takes at most {most} in a buffer",
                 hint="use a smaller batch, or compile this model for a cpu target",
             )
+
+
+def _most(target: Target, *, is_known: bool) -> int | None:
+    """Returns the most bytes of a value that a kernel reads or writes, whose size is known, or is told by a call."""
+    if target.grid is None:
+        return None
+    return target.most_bytes if is_known else target.grid.buffer_bytes
 
 
 def _values(fused: FusedGraph) -> Iterator[tuple[Value, str]]:

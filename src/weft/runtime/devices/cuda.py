@@ -65,6 +65,13 @@ class CudaDevice:
         """The stream of the operations outside of calls."""
         return self._stream
 
+    def memory(self) -> int:
+        """Returns the bytes that are free."""
+        self._enter()
+        free, whole = c_size_t(), c_size_t()
+        call("cuMemGetInfo_v2", byref(free), byref(whole))
+        return free.value
+
     def _enter(self) -> None:
         call("cuCtxSetCurrent", c_void_p(self._context))
 

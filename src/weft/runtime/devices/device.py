@@ -87,6 +87,14 @@ class Shared(Protocol):
 
 
 @runtime_checkable
+class TellsMemory(Protocol):
+    """A device that tells how much memory it has."""
+
+    def memory(self) -> int:
+        """Returns the bytes that a model can have: those that are free, where its driver tells that, else all."""
+
+
+@runtime_checkable
 class HasCalls(Protocol):
     """A device whose functions are in C: no Python runs between those of a call."""
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from weft.native import _rt
+from weft.runtime.devices.check_memory import check_memory
 from weft.runtime.devices.device import Calls, Device, HasCalls, Launch, Shared
 from weft.runtime.devices.python_calls import PythonCalls
 
@@ -20,11 +21,13 @@ class DeviceTable:
     on which these are asked to be ready.
     """
 
-    def __init__(self, device: Device, constants: _rt.Block) -> None:
+    def __init__(self, device: Device, constants: _rt.Block, arena: int = 0) -> None:
+        """Copies *constants*; raises `DeviceError` where the device has no memory for them and a call's *arena*, in bytes."""
         self.device = device
         self.dlpack: tuple[int, int] | None = device.dlpack if isinstance(device, Shared) else None
         self.stream = device.stream if isinstance(device, Shared) else 0
         weakref.finalize(self, device.close)
+        check_memory(device, constants.nbytes, arena)
         block = device.alloc(constants.nbytes)
         if constants.nbytes:
             device.write(block, 0, np.asarray(memoryview(constants)).ctypes.data, constants.nbytes)

@@ -41,6 +41,10 @@ class OpenCLDevice:
         """The name by which its driver knows it."""
         return self.found.name
 
+    def memory(self) -> int:
+        """Returns the bytes of all of its memory: OpenCL does not tell what is free."""
+        return self.found.memory_bytes
+
     def _compiled(self, source: str) -> int:
         options = "-cl-std=CL1.2" + (" -cl-fp32-correctly-rounded-divide-sqrt" if self.found.rounds_divisions else "")
         assert self._context is not None

@@ -17,7 +17,7 @@ from weft.support.errors import DeviceError
 INSTALL: Final = "install the driver of a device; without any, apt install pocl-opencl-icd runs OpenCL on the processor"
 
 _ALL, _GPU = 0xFFFFFFFF, 4
-_TYPE, _MOST_THREADS, _SHARED_BYTES, _SINGLE_FP, _NAME = 0x1000, 0x1004, 0x1023, 0x101B, 0x102B
+_TYPE, _MOST_THREADS, _SHARED_BYTES, _SINGLE_FP, _NAME, _MEMORY = 0x1000, 0x1004, 0x1023, 0x101B, 0x102B, 0x101F
 _UNITS, _CACHE_LINE, _CACHE_BYTES, _SHARED_KIND, _VECTOR_FLOATS = 0x1002, 0x101D, 0x101E, 0x1022, 0x103A
 _IN_GLOBAL = 2
 _ROUNDED_DIVIDE = 128
@@ -31,6 +31,14 @@ _ERRORS: Final = {
     -54: "a block has more threads than the device runs",
     -61: "a buffer is larger than the device allows",
 }
+
+_LOST: Final = {
+    -2: "it is not available",
+    -34: "its context is no more",
+    -36: "its queue is no more",
+    -9999: "a kernel accessed memory outside of its buffers",
+}
+"""After these nothing more can be done on the device; the last is NVIDIA's."""
 
 _MAKERS: Final = (
     "clCreateContext",
@@ -47,7 +55,8 @@ class FoundDevice:
     """A device: its handle, its name, whether it is a GPU, its limits, and whether it can round divisions correctly.
 
     `units` run blocks at the same time, each with vectors of `vector_floats` floats. Where `shares_in_global` holds, the memory
-    that a block shares is no memory of its own. `cache_bytes` and `cache_line` are those of the last level of its cache.
+    that a block shares is no memory of its own. `cache_bytes` and `cache_line` are those of the last level of its cache, and
+    `memory_bytes` are those of its memory.
     """
 
     handle: int
@@ -61,6 +70,7 @@ class FoundDevice:
     shares_in_global: bool
     cache_bytes: int
     cache_line: int
+    memory_bytes: int
 
 
 @cache
@@ -92,6 +102,11 @@ def call(name: str, *arguments: Any) -> int | None:
 
 def check(name: str, status: int) -> None:
     """Raises `DeviceError` for a status that tells of a failure."""
+    if status in _LOST:
+        raise DeviceError(
+            f"the device is lost: {_LOST[status]} (status {status} of {name})",
+            hint="start a new process, since this one can't use the device any more; if it happens again, it is a bug in Weft",
+        )
     if status != 0:
         told = _ERRORS.get(status, f"status {status}")
         raise DeviceError(
@@ -129,13 +144,15 @@ def _handles(cl: Any, platform: int) -> list[int]:
 
 
 def _found(handle: int) -> FoundDevice:
-    kind, threads, shared, rounding, cache = c_uint64(), c_size_t(), c_uint64(), c_uint64(), c_uint64()
+    threads = c_size_t()
+    kind, shared, rounding, cache, memory = (c_uint64() for _ in range(5))
     asked = (
         (_TYPE, kind),
         (_MOST_THREADS, threads),
         (_SHARED_BYTES, shared),
         (_SINGLE_FP, rounding),
         (_CACHE_BYTES, cache),
+        (_MEMORY, memory),
     )
     for what, into in asked:
         _info(handle, what, into)
@@ -153,6 +170,7 @@ def _found(handle: int) -> FoundDevice:
         shares_in_global=_number(handle, _SHARED_KIND) == _IN_GLOBAL,
         cache_bytes=cache.value,
         cache_line=_number(handle, _CACHE_LINE),
+        memory_bytes=memory.value,
     )
 
 

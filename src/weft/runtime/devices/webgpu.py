@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from threading import RLock
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from weft.runtime.devices.block_pool import BlockPool
+from weft.runtime.devices.block_pool import GRAIN, BlockPool
 from weft.runtime.devices.device import Argument
 from weft.runtime.devices.webgpu_library import adapter_name, calling, find_adapters, open_adapter
 from weft.support.errors import DeviceError, ToolchainError
@@ -30,14 +30,33 @@ MOST_COMMANDS: Final = 64
 MOST_BINDINGS: Final = 4096
 """Launches that are remembered, to be made again without new bindings."""
 
-_KERNEL: Final = re.compile(r"^// kernel (\w+): (\d+) buffers$", re.MULTILINE)
+_KERNEL: Final = re.compile(
+    r"^// kernel (\w+): (\d+) buffers(?:, in (\d+(?: \d+)*) parts of (\d+) bytes)?$", re.MULTILINE
+)
 
 
-def split_kernels(source: str) -> tuple[str, dict[str, tuple[int, str]]]:
-    """Returns the head of a source, and the number of buffers and the text of each kernel, by its name."""
+class KernelText(NamedTuple):
+    """The text of a kernel, and the number of its bindings.
+
+    Where not each of its buffers is one, `parts` tells how many each is, one behind the other, of `part_bytes` but for the last.
+    """
+
+    text: str
+    buffers: int
+    parts: tuple[int, ...]
+    part_bytes: int
+
+
+def split_kernels(source: str) -> tuple[str, dict[str, KernelText]]:
+    """Returns the head of a source, and its kernels by their names."""
     marks = list(_KERNEL.finditer(source))
     ends = [*[m.start() for m in marks[1:]], len(source)]
-    parts = {m[1]: (int(m[2]), source[m.start() : end]) for m, end in zip(marks, ends, strict=True)}
+    parts = {
+        m[1]: KernelText(
+            source[m.start() : end], int(m[2]), tuple([int(n) for n in (m[3] or "").split()]), int(m[4] or 0)
+        )
+        for m, end in zip(marks, ends, strict=True)
+    }
     return source[: marks[0].start()] if marks else source, parts
 
 
@@ -64,29 +83,30 @@ class WebGPUDevice:
         self._waited_for: int | None = None
         self._bound: dict[tuple[int, tuple[Argument, ...]], Any] = {}
         head, parts = split_kernels(source)
-        self._kernels = [self._pipeline(name, head, *parts[name]) for name in kernels]
+        self._texts = [parts[name] for name in kernels]
+        self._kernels = [self._pipeline(name, head, parts[name]) for name in kernels]
 
     @property
     def name(self) -> str:
         """The name by which its driver knows it."""
         return adapter_name(find_adapters()[0])
 
-    def _pipeline(self, name: str, head: str, buffers: int, text: str) -> tuple[Any, Any]:
+    def _pipeline(self, name: str, head: str, kernel: KernelText) -> tuple[Any, Any]:
         """Returns the pipeline of a kernel, and the layout of its bindings."""
         most = self._limits["max-storage-buffers-per-shader-stage"]
-        if buffers > most:
+        if kernel.buffers > most:
             raise ToolchainError(
-                f"the kernel {name} takes {buffers} buffers, and {self.name} binds no more than {most}",
+                f"the kernel {name} takes {kernel.buffers} buffers, and {self.name} binds no more than {most}",
                 hint="compile this model for a cpu target",
             )
-        kinds = ["uniform", *["storage"] * buffers]
+        kinds = ["uniform", *["storage"] * kernel.buffers]
         entries = [
             {"binding": n, "visibility": resolve("wgpu:ShaderStage").COMPUTE, "buffer": {"type": kind}}
             for n, kind in enumerate(kinds)
         ]
         try:
             layout = self._device.create_bind_group_layout(entries=entries)
-            module = self._device.create_shader_module(code=head + text)
+            module = self._device.create_shader_module(code=head + kernel.text)
             made = self._device.create_compute_pipeline(
                 layout=self._device.create_pipeline_layout(bind_group_layouts=[layout]),
                 compute={"module": module, "entry_point": name},
@@ -204,10 +224,7 @@ class WebGPUDevice:
         return found
 
     def _new_bindings(self, kernel: int, arguments: tuple[Argument, ...]) -> Any:
-        grain, most = (
-            self._limits["min-storage-buffer-offset-alignment"],
-            self._limits["max-storage-buffer-binding-size"],
-        )
+        grain, parts = self._limits["min-storage-buffer-offset-alignment"], iter(self._texts[kernel].parts)
         words: list[int] = []
         resources: list[dict[str, Any]] = []
         for a in arguments:
@@ -216,14 +233,22 @@ class WebGPUDevice:
                 continue
             begin = a.at // grain * grain
             words.append(a.at - begin)
-            size = min(self._blocks.size(a.block) - begin, most // WORD * WORD)
-            resources.append({"buffer": self._buffers[a.block], "offset": begin, "size": size})
+            resources += self._windows(a.block, begin, next(parts, 1), self._texts[kernel].part_bytes)
         data = np.zeros((len(words) // 4 + 1) * 4, np.uint32)
         data[: len(words)] = words
         given = self._device.create_buffer_with_data(data=data, usage=resolve("wgpu:BufferUsage").UNIFORM)
         resources.insert(0, {"buffer": given, "offset": 0, "size": data.nbytes})
         entries = [{"binding": n, "resource": r} for n, r in enumerate(resources)]
         return self._device.create_bind_group(layout=self._kernels[kernel][1], entries=entries)
+
+    def _windows(self, block: int, begin: int, parts: int, part_bytes: int) -> Iterator[dict[str, Any]]:
+        """Yields the parts of a block from a byte on that one buffer of a kernel is; a part behind its end is its last bytes."""
+        most = part_bytes if parts > 1 else self._limits["max-storage-buffer-binding-size"] // WORD * WORD
+        whole = self._blocks.size(block)
+        for n in range(parts):
+            at = begin + n * part_bytes
+            at = at if at < whole else whole - GRAIN
+            yield {"buffer": self._buffers[block], "offset": at, "size": min(whole - at, most)}
 
     def _commanding(self) -> Any:
         """Returns the encoder that the next command goes to."""

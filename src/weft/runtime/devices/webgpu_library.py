@@ -29,6 +29,9 @@ _LIMITS: Final = (
 )
 """The limits that are asked for as the device has them; of all others, those that every device has are enough."""
 
+LOST: Final = "device is lost"
+"""Words of the errors of all that is done on a lost device: its driver failed, or stopped a kernel that took too long."""
+
 _NATIVE: Final = ("Vulkan", "Metal", "D3D12")
 _KINDS: Final = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "CPU")
 
@@ -42,6 +45,12 @@ def calling(what: str) -> Iterator[None]:
         raise
     except Exception as error:  # the package has a class of errors of its own, and raises others as well
         told = " ".join(str(error).split()) or type(error).__name__
+        if LOST in told:
+            open_adapter.cache_clear()  # models that are loaded from now on open it again
+            raise DeviceError(
+                f"the device is lost: {what} by WebGPU failed",
+                hint="load the model again, which opens the device anew; if it happens again, it is a bug in Weft",
+            ) from error
         raise DeviceError(
             f"{what} by WebGPU failed: {told}", hint="give it less at a time, or see whether the device works"
         ) from error
