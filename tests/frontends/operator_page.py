@@ -109,7 +109,7 @@ FORMATS: Final = (
         {
             "simpleRecurrent, gru, uniDirectionalLSTM, biDirectionalLSTM, loop, branch": "convert the model to an mlprogram",
             "custom layers, quantised weights": "the same",
-            "dot, reorganizeData, cropResize, slice, sequenceRepeat, embedding": "the same",
+            "dot, reorganizeData, cropResize, sequenceRepeat, embedding": "the same",
         },
     ),
     Format(

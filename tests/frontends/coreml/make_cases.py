@@ -1,4 +1,4 @@
-"""Makes a program of each of Core ML's operations, with inputs and their outputs, in `cases.npz.xz`.
+"""Makes a program of each of Core ML's operations and a network of each layer, with inputs and outputs, in `cases.npz.xz`.
 
 Outputs are those of a formula of NumPy or PyTorch that a case gives, and those of coremltools' own inference of values where it
 has one for the operation; where there are both, they have to be equal.
@@ -23,16 +23,21 @@ from coremltools.converters.mil.mil import types as mil_types
 from tests.frontends.coreml.cases import (
     blocks_and_weights,
     elementwise_and_movement,
+    layers_of_images,
+    layers_of_networks,
     products_and_updates,
     recurrent_layers,
     resampling,
     windows_and_norms,
 )
 from tests.frontends.coreml.cases.entering import CASES, INFERRED_OTHERWISE
+from tests.frontends.coreml.cases.entering_layers import LAYERS
 
 FOLDER = Path(__file__).parent
 FILES = (
     elementwise_and_movement,
+    layers_of_images,
+    layers_of_networks,
     products_and_updates,
     windows_and_norms,
     resampling,
@@ -111,6 +116,12 @@ def main() -> None:
                 arrays[f"{name}:weights"] = np.frombuffer(file.read_bytes(), np.uint8)
         arrays.update({f"{name}:input {k}": v for k, v in given.items()})
         arrays.update({f"{name}:output {k}": v for k, v in enumerate(outputs(name, wanted, build, given, version))})
+    for name, (model, given, wanted) in LAYERS.items():
+        made = wanted(*given.values())
+        arrays[f"layer {name}:model"] = np.frombuffer(model, np.uint8)
+        arrays.update({f"layer {name}:input {k}": v for k, v in given.items()})
+        for k, v in enumerate(made if isinstance(made, tuple | list) else (made,)):
+            arrays[f"layer {name}:output {k}"] = np.asarray(v, np.float32)
     whole = io.BytesIO()
     np.savez(whole, **arrays)
     (FOLDER / "cases.npz.xz").write_bytes(lzma.compress(whole.getvalue(), preset=9))

@@ -49,3 +49,4 @@ def by_torch(function: Callable[..., Any]) -> Callable[..., Any]:
 X = f(2, 3, 4)
 """The inputs of most cases."""
 W = f(5, 4)
+IMAGE, KERNEL, BIAS = f(2, 4, 7, 6), f(6, 2, 3, 2), f(6)

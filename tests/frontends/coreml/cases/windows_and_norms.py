@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 from coremltools.converters.mil.mil import Builder
-from tests.frontends.coreml.cases.entering import X, by_torch, case, f, u
+from tests.frontends.coreml.cases.entering import BIAS, IMAGE, KERNEL, X, by_torch, case, f, u
 
 F = torch.nn.functional
-IMAGE, KERNEL, BIAS = f(2, 4, 7, 6), f(6, 2, 3, 2), f(6)
 case(
     "conv",
     lambda a: Builder.conv(
