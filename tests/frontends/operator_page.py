@@ -94,7 +94,7 @@ FORMATS: Final = (
             "make_list, list_read, list_write and other lists": "not supported",
             "classify, non_maximum_suppression": "read the scores, or the boxes",
             "quantize, dequantize": "quantised activations; quantised weights (`constexpr_...`) are read",
-            "constexpr_blockwise_shift_scale, constexpr_sparse_to_dense": "scales of blocks, and sparse weights",
+            "constexpr_lut_to_sparse, constexpr_sparse_blockwise_shift_scale": "sparse weights that are quantised too",
             "affine, crop, crop_resize, resample, resize": "regions and grids of images",
             "batch_to_space, space_to_batch, pixel_unshuffle, reverse_sequence, sliding_windows, non_zero, "
             "fill_like, reshape_like": "not supported",
@@ -109,7 +109,7 @@ FORMATS: Final = (
         {
             "simpleRecurrent, gru, uniDirectionalLSTM, biDirectionalLSTM, loop, branch": "convert the model to an mlprogram",
             "custom layers, quantised weights": "the same",
-            "dot, reorganizeData, cropResize, slice, sequenceRepeat, embedding": "the same",
+            "dot, reorganizeData, cropResize, sequenceRepeat, embedding": "the same",
         },
     ),
     Format(

@@ -68,6 +68,39 @@ class Attention(nn.Module):  # type: ignore[misc]
         return x + self.mlp(self.after(x))
 
 
+class Encoder(nn.Module):  # type: ignore[misc]
+    """A layer of a transformer without its embedding, and the mean of its rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.after = nn.LayerNorm(12), nn.LayerNorm(12)
+        self.q, self.k, self.v, self.out = (nn.Linear(12, 12) for _ in range(4))
+        self.mlp = nn.Sequential(nn.Linear(12, 20), nn.GELU(), nn.Linear(20, 12))
+
+    def forward(self, x: Any) -> Any:
+        y = self.norm(x)
+        q, k, v = (m(y).reshape(1, 5, 3, 4).permute(0, 2, 1, 3) for m in (self.q, self.k, self.v))
+        scores = torch.softmax(q @ k.transpose(2, 3) * 0.5, -1)
+        x = x + self.out((scores @ v).permute(0, 2, 1, 3).reshape(1, 5, 12))
+        return torch.tanh((x + self.mlp(self.after(x))).mean(1))
+
+
+class Stylist(nn.Module):  # type: ignore[misc]
+    """Images normalised by themselves, borders reflected, channels split, gated and shuffled to pixels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm = nn.Conv2d(3, 8, 3), nn.InstanceNorm2d(8, affine=True)
+        self.second, self.slope = nn.Conv2d(4, 8, 3, stride=2), nn.PReLU(8)
+
+    def forward(self, x: Any) -> Any:
+        y = self.norm(self.first(nn.functional.pad(x, (1, 1, 1, 1), mode="reflect")))
+        a, b = y.chunk(2, 1)
+        y = self.slope(self.second(nn.functional.elu(a) * torch.sigmoid(b)))
+        gate = torch.exp(-y.abs().amax((2, 3), keepdim=True))
+        return torch.tanh(nn.functional.avg_pool2d(y * gate, 2)[:, 1:7:2] - y.mean())
+
+
 class Recurrent(nn.Module):  # type: ignore[misc]
     """Recurrent layers, of which one runs both ways."""
 
@@ -101,6 +134,8 @@ NETWORKS = {
     "segmenter": (Segmenter, (1, 3, 12, 10)),
     "attention": (Attention, None),
     "recurrent": (Recurrent, (2, 6, 6)),
+    "encoder": (Encoder, (1, 5, 12)),
+    "stylist": (Stylist, (1, 3, 11, 9)),
 }
 
 
@@ -133,7 +168,7 @@ def main() -> None:
         )
         shutil.rmtree(FOLDER / f"{name}.mlpackage", ignore_errors=True)
         program.save(str(FOLDER / f"{name}.mlpackage"))
-        if name in ("residual", "segmenter"):
+        if name not in ("attention", "recurrent"):  # embeddings and recurrent layers are read from programs alone
             network = ct.convert(traced, inputs=given, outputs=[ct.TensorType(name="y")], convert_to="neuralnetwork")
             network.save(str(FOLDER / f"{name}.mlmodel"))
         np.savez_compressed(FOLDER / f"{name}.npz", x=x.numpy().astype(kind_), y=wanted)

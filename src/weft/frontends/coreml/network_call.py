@@ -13,6 +13,8 @@ from weft.graph import Array
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
 from weft.support.errors import ModelError
 
+EPSILON: Final = 1e-6
+"""What layers add to a number before its quotient, root or logarithm, where they say nothing else."""
 LARGEST: Final = 1 << 31
 
 

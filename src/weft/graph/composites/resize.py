@@ -50,7 +50,7 @@ def resample_axis(
     """
     old, new = x.shape[d], as_expr(size)
     crops = how.coordinates == "tf_crop_and_resize"
-    if same_size(old, new) and scale in (None, 1.0) and not crops:
+    if same_size(old, new) and scale in (None, 1.0) and not crops and how.coordinates != "offset_corners":
         return x
     times = _repeats(old, new, how)
     if times is not None:

@@ -53,6 +53,10 @@ def coordinates_of(axis: Axis, mode: str) -> Floats | None:
         return half if axis.resized > 1 else i
     if mode == "align_corners":
         return i * last / (exact - 1) if exact != 1 else i
+    if mode == "align_corners_or_middle":
+        return i * last / (axis.resized - 1) if axis.resized > 1 else i + last / 2
+    if mode == "offset_corners":
+        return (i + 0.5) * max(1, last) / axis.resized
     if mode == "asymmetric":
         return i / axis.scale
     if mode == "tf_crop_and_resize":

@@ -7,7 +7,7 @@ from typing import Final
 
 from weft.frontends.coreml.call import AGAIN
 from weft.frontends.coreml.layer_table import Layer, layer
-from weft.frontends.coreml.network_call import NetworkCall
+from weft.frontends.coreml.network_call import EPSILON, NetworkCall
 from weft.frontends.protobuf_message import Message
 from weft.graph.builder import Operand
 from weft.graph.composites.activations import silu
@@ -29,6 +29,9 @@ def activation(c: NetworkCall) -> Operand:
         return c.add(_OF_ALPHA[kind], x, alpha=m.number(1))
     if kind == 25:
         return c.add("prelu", x, _slopes(c, x, m))
+    if kind == 71:
+        alpha, beta = (_slopes(c, x, m, number) for number in (1, 2))
+        return c.add("mul", alpha, c.add("softplus", c.add("mul", beta, x)))
     if kind not in (5, 20, 31, 41):
         c.fail(f"its kind {kind} is not supported", "use another activation")
     return _of_two_numbers(c, x, kind, m.number(1), m.number(2))
@@ -46,9 +49,10 @@ def _of_two_numbers(c: NetworkCall, x: Operand, kind: int, alpha: float, beta: f
     return c.add("hard_sigmoid", x, alpha=alpha, beta=beta)
 
 
-def _slopes(c: NetworkCall, x: Operand, m: Message) -> Operand:
-    count = m.inner(1).numbers(1).size or len(m.inner(1).raw(2) or b"") // 2
-    slope = c.weight(1, (count,), m)
+def _slopes(c: NetworkCall, x: Operand, m: Message, number: int = 1) -> Operand:
+    """Returns numbers for each channel, or one for all."""
+    count = m.inner(number).numbers(1).size or len(m.inner(number).raw(2) or b"") // 2
+    slope = c.weight(number, (count,), m)
     return per_channel(c, slope, x.rank) if count > 1 else c.reshape(slope, ())
 
 
@@ -61,7 +65,7 @@ def unary(c: NetworkCall) -> Operand:
         x = c.add("add", c.add("mul", x, c.scalar(scale, x.dtype)), c.scalar(shift, x.dtype))
     kind = p.integer(1)
     if kind in (1, 2, 5):  # functions without a value at zero
-        x = c.add("add", x, c.scalar(p.number(3), x.dtype))
+        x = c.add("add", x, c.scalar(p.number(3) or EPSILON, x.dtype))
     if kind in (3, 7):
         number = c.scalar(p.number(2), x.dtype)
         return c.add("power" if kind == 3 else "maximum", x, number)

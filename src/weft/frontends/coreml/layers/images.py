@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.frontends.coreml.call import AGAIN
 from weft.frontends.coreml.layer_table import layer
-from weft.frontends.coreml.network_call import NetworkCall
+from weft.frontends.coreml.network_call import EPSILON, NetworkCall
 from weft.frontends.coreml.ops.resize import resampled
 from weft.frontends.protobuf_message import Message
 from weft.graph.builder import Operand, static_sizes
@@ -110,7 +110,9 @@ def mean_variance(c: NetworkCall) -> Operand:
     mean, variance = mean_and_variance(c, x, axes)
     made = c.add("sub", x, mean)
     return (
-        c.add("div", made, c.add("sqrt", c.add("add", variance, c.scalar(p.number(3), x.dtype)))) if p.flag(2) else made
+        c.add("div", made, c.add("sqrt", c.add("add", variance, c.scalar(p.number(3) or EPSILON, x.dtype))))
+        if p.flag(2)
+        else made
     )
 
 
@@ -119,14 +121,14 @@ def l2_normalize(c: NetworkCall) -> Operand:
     """Images divided by the root of the sum of squares of their elements."""
     x = c.input()
     squares = c.add("reduce_sum", c.add("square", x), axes=tuple(range(max(x.rank - 3, 0), x.rank)), keepdims=True)
-    return c.add("div", x, c.add("sqrt", c.add("add", squares, c.scalar(c.params.number(1), x.dtype))))
+    return c.add("div", x, c.add("sqrt", c.add("add", squares, c.scalar(c.params.number(1) or EPSILON, x.dtype))))
 
 
 @layer(180, "lrn")
 def lrn(c: NetworkCall) -> Operand:
     """Divided by a power of the sum of squares of channels around each."""
     p = c.params
-    return c.add("lrn", c.input(), size=c.integer(3), alpha=p.number(1), beta=p.number(2), bias=p.number(4, 1.0))
+    return c.add("lrn", c.input(), size=c.integer(3), alpha=p.number(1), beta=p.number(2), bias=p.number(4) or 1.0)
 
 
 @layer(200, "padding")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from weft.frontends.coreml.call import AGAIN
 from weft.frontends.coreml.layer_table import Layer, layer
-from weft.frontends.coreml.network_call import NetworkCall
+from weft.frontends.coreml.network_call import EPSILON, NetworkCall
+from weft.frontends.coreml.ops.movement import interleaved
 from weft.graph.builder import Operand, total
 from weft.graph.composites.sequences import concat as concat_of
 from weft.graph.composites.sequences import stack as stack_of
@@ -27,12 +28,11 @@ def inner_product(c: NetworkCall) -> Operand:
 @layer(1045, "batchedMatmul")
 def batched_matmul(c: NetworkCall) -> Operand:
     """Matrices multiplied, either of which may be given transposed, or by a matrix of weights."""
-    x = _turned(c, c.input(), turn=c.params.flag(1))
     if len(c.inputs) > 1:
-        return c.add("matmul", x, _turned(c, c.input(1), turn=c.params.flag(2)))
+        return c.add("matmul", *(_turned(c, c.input(k), turn=c.params.flag(k + 1)) for k in (0, 1)))
     rows, columns = c.integer(5), c.integer(6)
     w = c.transpose(c.weight(8, (columns, rows)), [1, 0])
-    made = c.add("matmul", x, w)
+    made = c.add("matmul", c.input(), w)
     return c.add("add", made, c.weight(9, (columns,))) if c.params.flag(7) else made
 
 
@@ -55,10 +55,13 @@ def softmax_nd(c: NetworkCall) -> Operand:
 @layer(300, "reshape")
 def reshape(c: NetworkCall) -> Operand:
     """Images of another shape."""
-    if c.params.integer(2):
-        c.fail("reshaping with the channels last is not supported", "transpose and reshape in turn")
-    shape = c.ints(1)
-    return c.reshape(c.input(), [c.input().shape[0], *shape[-3:]])
+    x, shape = c.input(rank=4), c.ints(1)[-3:]
+    if len(shape) != 3:
+        c.fail(f"its shape {shape} is not [C, H, W]", AGAIN)
+    if not c.params.integer(2):
+        return c.reshape(x, [x.shape[0], *shape])
+    made = c.reshape(c.transpose(x, [0, 2, 3, 1]), [x.shape[0], *shape[1:], shape[0]])
+    return c.transpose(made, [0, 3, 1, 2])
 
 
 @layer(301, "flatten")
@@ -90,9 +93,8 @@ def concat(c: NetworkCall) -> Operand:
 @layer(980, "concatND")
 def concat_nd(c: NetworkCall) -> Operand:
     """Tensors one after another along an axis."""
-    if c.params.flag(2):
-        c.fail("interleaved tensors are not supported", AGAIN)
-    return concat_of(c, c.inputs, c.axis_of(c.integer(1), c.input().rank))
+    axis = c.axis_of(c.integer(1), c.input().rank)
+    return interleaved(c, c.inputs, axis) if c.params.flag(2) else concat_of(c, c.inputs, axis)
 
 
 @layer(925, "stack")
@@ -184,6 +186,16 @@ def slice_static(c: NetworkCall) -> Operand:
     return c.reshape(made, [s for d, s in enumerate(made.shape) if not dropped[d]]) if any(dropped) else made
 
 
+@layer(350, "slice")
+def slice_of_axis(c: NetworkCall) -> Operand:
+    """Every so many channels, rows or columns between two places."""
+    x = c.input()
+    axis = x.rank - 3 + c.params.integer(4)
+    if not 0 <= axis < x.rank:
+        c.fail(f"it slices dimension {axis - x.rank} of {x!r}", AGAIN)
+    return slice_axes(c, x, [axis], [c.integer(1)], [c.integer(2)], [c.integer(3, 1)])
+
+
 @layer(290, "loadConstant")
 def load_constant(c: NetworkCall) -> Operand:
     """Numbers of an image."""
@@ -235,6 +247,10 @@ def reduce(c: NetworkCall) -> Operand:
     axes = {0: (1, 2, 3), 1: (2, 3), 2: (1,), 3: (2,), 4: (3,)}[c.params.integer(3)]
     mode = c.params.integer(1)
     if mode == 9:
-        c.fail("its mode ARGMAX is not supported", "use the layer argMax")
-    names = ("sum", "mean", "prod", "log_sum", "sum_square", "l1", "l2", "max", "min")
+        if len(axes) != 1:
+            c.fail("its mode ARGMAX reduces several dimensions", AGAIN)
+        return c.cast(c.add("argmax", x, axis=axes[0], keepdims=True, last=False), x.dtype)
+    if mode == 3:
+        x = c.add("log", c.add("add", x, c.scalar(c.params.number(2) or EPSILON, x.dtype)))
+    names = ("sum", "mean", "prod", "sum", "sum_square", "l1", "l2", "max", "min")
     return c.add(f"reduce_{names[mode]}", x, axes=axes, keepdims=True)

@@ -49,7 +49,7 @@ for _name, _op in {
             "tanh",
         )
     },
-    **{n: n for n in ("acosh", "asinh", "atanh")},
+    "atanh": "atanh",
 }.items():
     translates(_name)(_unary(_op))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from weft.frontends.coreml.call import AGAIN, Call
 from weft.frontends.coreml.registry import translates
-from weft.graph.builder import Operand, total
+from weft.graph.builder import Builder, Operand, total
 from weft.graph.composites.pixel_shuffle import depth_to_space, space_to_depth
 from weft.graph.composites.sequences import concat as concat_of
 from weft.graph.composites.sequences import stack as stack_of
@@ -63,9 +64,15 @@ def flatten2d(c: Call) -> Operand:
 def concat(c: Call) -> Operand:
     """Tensors one after another."""
     values = c.operands("values")
-    if c.flag("interleave"):
-        c.fail("interleaved tensors are not supported", "concatenate them one after another")
-    return concat_of(c, values, c.axis_of(c.integer("axis"), values[0].rank))
+    axis = c.axis_of(c.integer("axis"), values[0].rank)
+    return interleaved(c, values, axis) if c.flag("interleave") else concat_of(c, values, axis)
+
+
+def interleaved(b: Builder, values: Sequence[Operand], axis: int) -> Operand:
+    """Returns tensors of one shape as one, whose slices along *axis* are the first of each, then the second ..."""
+    shape = [*values[0].shape]
+    shape[axis] = shape[axis] * len(values)
+    return b.reshape(stack_of(b, values, axis + 1), shape)
 
 
 @translates("stack")
@@ -155,7 +162,7 @@ def shape(c: Call) -> Operand:
 @translates("fill")
 def fill(c: Call) -> Operand:
     """A tensor of one number."""
-    value = c.operand("value")
+    value = c.optional("value") or c.scalar(0, c.dtype())
     return c.add("expand", c.reshape(value, ()), shape=tuple(c.sizes("shape")))
 
 
@@ -176,10 +183,15 @@ def range_1d(c: Call) -> Operand:
 @translates("gather")
 def gather(c: Call) -> Operand:
     """The slices at indices along an axis."""
-    x = c.operand()
-    if c.integer("batch_dims", 0):
-        c.fail("batch dimensions are not supported", "gather along an axis without batch_dims")
-    return c.add("gather", x, c.cast(c.operand("indices"), i64), axis=c.axis_of(c.integer("axis", 0), x.rank))
+    x, indices = c.operand(), c.cast(c.operand("indices"), i64)
+    axis, batch = c.axis_of(c.integer("axis", 0), x.rank), c.integer("batch_dims", 0)
+    if not batch:
+        return c.add("gather", x, indices, axis=axis)
+    moved = c.transpose(x, [*range(batch), axis, *[d for d in range(batch, x.rank) if d != axis]])
+    found = c.add("gather_nd", moved, c.reshape(indices, [*indices.shape, 1]), batch_dims=batch)
+    at, between = indices.rank, axis - batch
+    order = [*range(batch), *range(at, at + between), *range(batch, at), *range(at + between, found.rank)]
+    return c.transpose(found, order)
 
 
 @translates("gather_along_axis")

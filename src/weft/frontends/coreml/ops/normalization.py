@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from weft.frontends.coreml.call import Call
 from weft.frontends.coreml.registry import translates
-from weft.graph import Array
 from weft.graph.builder import Operand
 from weft.graph.composites.normalization import inverse_deviation, mean_and_variance, per_channel
 
@@ -76,33 +73,3 @@ def local_response_norm(c: Call) -> Operand:
         beta=c.number("beta", 0.75),
         bias=c.number("k", 1.0),
     )
-
-
-def along(values: Array, axis: int, rank: int) -> Array:
-    """Returns a vector of numbers for the places along an axis, or one for all, to be broadcast to *rank* dimensions."""
-    return values if values.ndim == 0 else values.reshape([-1 if d == axis else 1 for d in range(rank)])
-
-
-@translates("constexpr_affine_dequantize")
-def affine_dequantize(c: Call) -> Operand:
-    """Weights held as small integers: (q - zero point) * scale."""
-    data, axis = c.constant("quantized_data"), c.integer("axis", 0)
-    scale, zero = (along(c.constant(n), axis, data.ndim) for n in ("scale", "zero_point"))
-    made = (data.astype(np.float32) - zero.astype(np.float32)) * scale.astype(np.float32)
-    return c.cast(c.kept_constant(made.astype(np.float32)), c.dtype())
-
-
-@translates("constexpr_cast")
-def constexpr_cast(c: Call) -> Operand:
-    """Weights held as another type."""
-    return c.cast(c.operand("source_val"), c.dtype())
-
-
-@translates("constexpr_lut_to_dense")
-def lut_to_dense(c: Call) -> Operand:
-    """Weights held as indices of a table of few bits, packed."""
-    table, shape = c.constant("lut"), c.ints("shape")
-    width, count = int(np.log2(max(table.size, 1))), int(np.prod(shape))
-    bits = np.unpackbits(c.constant("indices").reshape(-1).view(np.uint8), bitorder="little", count=count * width)
-    places = (bits.reshape(count, width) << np.arange(width)).sum(axis=1)
-    return c.kept_constant(table.reshape(-1)[places].reshape(shape))

@@ -58,9 +58,10 @@ def resize_bilinear(c: Call) -> Operand:
 
 def _linear(mode: str, c: Call) -> Filter:
     names = {
-        "ALIGN_CORNERS": "align_corners",
+        "ALIGN_CORNERS": "align_corners_or_middle",
         "STRICT_ALIGN_CORNERS": "align_corners",
         "UNALIGN_CORNERS": "half_pixel",
+        "OFFSET_CORNERS": "offset_corners",
         "DEFAULT": "asymmetric",
     }
     if mode not in names:

@@ -10,16 +10,18 @@ from weft.graph.builder import Operand
 from weft.support.dtypes import i64
 
 _MODES: Final = {"update": "none", "add": "add", "mul": "mul", "max": "max", "min": "min"}
+_OPPOSITE: Final = {"sub": ("neg", "add"), "div": ("reciprocal", "mul")}
 
 
 def _given(c: Call) -> tuple[Operand, Operand, Operand, str]:
     """Returns the tensor, the indices, the updates, and how they are combined."""
     data, mode = c.operand("data"), c.text("mode", "add")
     updates = c.cast(c.operand("updates"), data.dtype)
-    if mode == "sub":
-        updates, mode = c.add("neg", updates), "add"
+    if mode in _OPPOSITE:
+        operator, mode = _OPPOSITE[mode]
+        updates = c.add(operator, updates)
     if mode not in _MODES:
-        c.fail(f"its mode {mode!r} is not supported", f"use one of {', '.join(_MODES)}, sub")
+        c.fail(f"its mode {mode!r} is not supported", f"use one of {', '.join([*_MODES, *_OPPOSITE])}")
     return data, c.cast(c.operand("indices"), i64), updates, _MODES[mode]
 
 
