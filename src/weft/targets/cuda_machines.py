@@ -14,7 +14,7 @@ from weft.support.errors import InputError
 from weft.targets.grid_machines import WITHOUT_SHUFFLES
 from weft.targets.records import RESERVED_BYTES, Caches, Grid, Isa
 from weft.targets.scopes import DYNAMIC, FRAGMENT, GLOBAL, LOCAL, REGISTER, SHARED, SWIZZLED
-from weft.targets.target import EXPONENTIALS, PORTABLE, ROUNDING, Target
+from weft.targets.target import EXPONENTIALS, PORTABLE, ROUNDING, TF32, Target
 
 AMPERE: Final = ("+mma", "+async_copy")
 HOPPER: Final = (*AMPERE, "+wgmma")
@@ -74,7 +74,7 @@ def cuda(arch: str | None = None) -> Target:
             vector_bits=32,
             vector_registers=255,
             fma=True,
-            native=PORTABLE | ROUNDING | EXPONENTIALS,
+            native=PORTABLE | ROUNDING | EXPONENTIALS | TF32,
             language="cuda",
         ),
         caches=Caches(l1=found.l1, l2=found.l2, l3=found.l2, line=128),

@@ -17,6 +17,9 @@ ROUNDING: Final = frozenset({"floor", "ceil", "trunc", "round_even"})
 EXPONENTIALS: Final = frozenset({"exp", "exp2", "exp2_flushed"})
 """Functions of targets with an instruction for powers of two: off by two units in the last place of float32 at most."""
 
+TF32: Final = frozenset({"round_tf32"})
+"""Functions of targets that convert to tf32 by an instruction."""
+
 REASSOCIATED: Final = frozenset({"rounded"})
 """Functions of targets whose compilers may reassociate sums of floats: such a compiler sees `rounded` as an opaque function."""
 

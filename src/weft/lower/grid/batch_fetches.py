@@ -37,7 +37,7 @@ def _is_fetch(s: Store) -> bool:
     if s.value.dtype.lanes == 1 or s.mask is not None or sight_of(s.buffer.scope) is not Sight.BLOCK:
         return False
     sources = [x.buffer for x in loads(s.value)]
-    return any(sight_of(b.scope) is Sight.GRID and b.dtype.bytes > s.buffer.dtype.bytes for b in sources)
+    return any(sight_of(b.scope) is Sight.GRID and b.dtype is not s.buffer.dtype for b in sources)
 
 
 def _unrolled(s: Stmt) -> tuple[list[For], Stmt]:
