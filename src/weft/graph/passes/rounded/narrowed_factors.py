@@ -73,4 +73,6 @@ class NarrowedFactors:
         if is_vector:  # the time is that of reading the matrix, by columns; the vector stays as it is
             by_columns = b if trans else new.add("transpose", [b], perm=(1, 0), name=f"{b.name}_by_columns")
             return new.add("matmul_summed", [a, self.rounded.of(new, by_columns)], trans=True, source=node.source)
-        return new.add("matmul_summed", [self.rounded.of(new, a), self.rounded.of(new, b)], trans=trans, source=node.source)
+        return new.add(
+            "matmul_summed", [self.rounded.of(new, a), self.rounded.of(new, b)], trans=trans, source=node.source
+        )
