@@ -94,8 +94,9 @@ class OfBits(Case):
         """Random inputs by name, those of integers as bits."""
 
         def number(v: Array | int) -> Array | int:
-            is_bits = isinstance(v, np.ndarray) and v.dtype == np.uint32
-            return (v.astype(np.float32) - self.limit // 2).view(np.uint32) if is_bits else v
+            if not isinstance(v, np.ndarray) or v.dtype != np.uint32:
+                return v
+            return (v.astype(np.float32) - self.limit // 2).view(np.uint32)
 
         return {name: number(v) for name, v in super().arrays(seed).items()}
 

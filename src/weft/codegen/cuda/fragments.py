@@ -1,8 +1,9 @@
 """Warp-level matrix products (`mma.sync`): writes their calls, and the helper they use.
 
 The helper gathers the parts of both factors that the instruction takes from its thread. Thread (g, t) is given where the rows of
-its g begin and the columns of its t; it gathers the terms of its t, and the columns of its g. Terms may be given to the instruction in any order, the same for both factors: of tf32, whose thread t has terms t and
-t + 4, it gets terms 2 * t and 2 * t + 1, which lie side by side.
+its g begin and the columns of its t; it gathers the terms of its t, and the columns of its g. Terms may be given to the
+instruction in any order, the same for both factors: of tf32, whose thread t has terms t and t + 4, it gets terms 2 * t and
+2 * t + 1, which lie side by side.
 """
 
 from __future__ import annotations

@@ -330,7 +330,7 @@ def _patch_cycles(tile: _PatchTile, blocks: int, terms: int, grid: Grid) -> floa
 
 
 def _wideness(factors: DType) -> float:
-    """Returns the time of a product of a type beside one of 16 bits: instructions take as many bytes of a row, whatever the type."""
+    """Returns the time of a product of a type beside one of 16 bits: each instruction takes as many bytes."""
     return factors.bytes / bf16.bytes
 
 

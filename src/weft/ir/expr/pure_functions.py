@@ -31,7 +31,7 @@ class Intrinsic:
     `watched(x, low, high)` is `min(max(x, low), high)`, which rarely differs from *x*; a backend may report to its caller where
     it differs, and such a report may be a false alarm.
     `exp2_flushed` is the power of two where that is a normal number, else zero.
-    `round_tf32` returns its operand in the 11 significant bits of tf32, ties away from zero, as `cvt.rna.tf32` does; of float64 too.
+    `round_tf32` returns its operand in the 11 significant bits of tf32, ties away from zero, as `cvt.rna.tf32` does.
     `rounded` returns its operand, a sum as it was rounded: a compiler that may reassociate is kept from looking through it.
     """
 

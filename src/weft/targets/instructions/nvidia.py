@@ -38,7 +38,7 @@ from weft.targets.instructions.tensor_intrinsic import TensorIntrinsic
 
 @dataclass(frozen=True)
 class Fragment:
-    """How the sums of a product, of *depth* terms of 16 bits, lie in a warp: rows by groups of threads, in each of which there are quads.
+    """How the sums of a product, of *depth* terms of 16 bits, lie in a warp: rows by groups of threads, of quads each.
 
     A thread has two *halves*, rows, by a *pair* of columns.
     """
