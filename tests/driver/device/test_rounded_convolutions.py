@@ -35,7 +35,8 @@ def _to_bf16(v: Array) -> Array:
 
 
 def _to_tf32(v: Array) -> Array:
-    bits: Array = (v.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+    given = v.view(np.uint32)
+    bits: Array = (given + np.uint32(0xFFF) + (given >> 13 & 1)) & np.uint32(0xFFFFE000)
     return bits.view(np.float32)
 
 

@@ -102,7 +102,10 @@ OWN_HELPERS = {
     "exp2_flushed_f32": "static inline float weft_exp2_flushed_f32(float x) { return x < -126 ? 0 : __builtin_exp2f(x); }",
     "round_tf32_f32": """static inline float weft_round_tf32_f32(float x) {
   if (x != x) return __builtin_nanf("");
-  uint32_t bits; __builtin_memcpy(&bits, &x, 4); bits = (bits + 0x1000) & 0xffffe000; __builtin_memcpy(&x, &bits, 4);
+  uint32_t bits;
+  __builtin_memcpy(&bits, &x, 4);
+  bits = (bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000;
+  __builtin_memcpy(&x, &bits, 4);
   return x;
 }""",
     "exp2_f64": "static inline double weft_exp2_f64(double x) { return __builtin_exp2(x); }",

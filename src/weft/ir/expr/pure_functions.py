@@ -31,7 +31,7 @@ class Intrinsic:
     `watched(x, low, high)` is `min(max(x, low), high)`, which rarely differs from *x*; a backend may report to its caller where
     it differs, and such a report may be a false alarm.
     `exp2_flushed` is the power of two where that is a normal number, else zero.
-    `round_tf32` returns its operand in the 11 significant bits of tf32, ties away from zero, as `cvt.rna.tf32` does.
+    `round_tf32` returns its operand in the 11 significant bits of tf32, ties to even, as `cvt.rn.tf32` does.
     `rounded` returns its operand, a sum as it was rounded: a compiler that may reassociate is kept from looking through it.
     """
 
@@ -111,7 +111,8 @@ def _round_tf32(x: Any) -> Any:
     wide = given if given.dtype == np.float64 else given.astype(np.float32)
     lost = 42 if wide.dtype == np.float64 else 13
     word = np.dtype(f"u{wide.itemsize}")
-    bits = (wide.view(word) + word.type(1 << (lost - 1))) >> lost << lost
+    bits = wide.view(word)
+    bits = (bits + word.type((1 << (lost - 1)) - 1) + (bits >> lost & 1)) >> lost << lost
     return np.where(np.isnan(wide), np.nan, bits.view(wide.dtype)).astype(given.dtype)[()]
 
 

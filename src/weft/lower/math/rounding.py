@@ -61,10 +61,11 @@ def round_away(kit: Kit, x: Expr) -> Expr:
 
 @expansion("round_tf32", f32=EXACT, f64=EXACT)
 def round_tf32(kit: Kit, x: Expr) -> Expr:
-    """Returns *x* in as many significant bits as tf32 has, ties away from zero."""
-    last = 1 << (kit.format.mantissa - TF32_MANTISSA)
-    bits = (kit.bits(x) + last // 2) & ((1 << kit.format.word.bits) - last)
-    return select(ne(x, x), kit.of(math.nan), kit.real(bits))
+    """Returns *x* in as many significant bits as tf32 has, ties to even."""
+    lost = kit.format.mantissa - TF32_MANTISSA
+    last, bits = 1 << lost, kit.bits(x)
+    near = (bits + (last // 2 - 1) + ((bits >> lost) & 1)) & ((1 << kit.format.word.bits) - last)
+    return select(ne(x, x), kit.of(math.nan), kit.real(near))
 
 
 @expansion("copysign", f32=EXACT, f64=EXACT)

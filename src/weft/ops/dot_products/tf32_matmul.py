@@ -37,7 +37,7 @@ def tf32_bits(e: Expr) -> Expr:
 
 @operator("round_tf32", reads_bits=True)
 def round_tf32(x: Tensor) -> Tensor:
-    """Returns the bits of the elements rounded to tf32, ties away from zero, as the instruction `cvt.rna.tf32` does."""
+    """Returns the bits of the elements rounded to tf32, ties to even."""
     if x.dtype is not f32:
         raise TypeMismatch(f"round_tf32 takes float32, not {x.dtype}")
     return map_tensors("round_tf32", tf32_bits, x, dtype=u32)
