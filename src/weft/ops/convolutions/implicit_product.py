@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from weft.ir import Expr, all_of, cast, const, index, prove, select, simplify
 from weft.ops.convolutions.conv import Ints, add_bias, check_window, window_sizes
-from weft.ops.dot_products.tf32_matmul import TF32Numbers, tf32_bits
+from weft.ops.dot_products.rounded_factors import tf32_bits
+from weft.ops.dot_products.tf32_matmul import TF32Numbers
 from weft.ops.registry import operator
 from weft.ops.shapes import product, show_shape, size_bounds, sized
 from weft.support.dtypes import DType, u32

@@ -1,15 +1,10 @@
-"""Matrix products of float32 whose factors are rounded to tf32: with its exponents, and 11 significant bits.
-
-The bits of a rounded number are those of the float32 that it is, of which the last 13 are 0. They are kept as integers, so that
-products of such numbers are told from those of float32. (NVIDIA, "Parallel Thread Execution ISA" 8.0, section 5.2.3.)
-"""
+"""Matrix products of float32 whose factors are rounded to tf32."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.ir import Expr, ExprLike, Reinterpret, apply, const
-from weft.ops.elementwise import map_tensors
+from weft.ir import Expr, ExprLike, Reinterpret, const
 from weft.ops.registry import operator
 from weft.ops.shapes import same_size, show_shape
 from weft.support.dtypes import f32, u32
@@ -28,19 +23,6 @@ class TF32Numbers(Widened):
 
     def __getitem__(self, indices: ExprLike | Sequence[ExprLike]) -> Expr:
         return Reinterpret(self.stored[indices] & const(TF32_BITS, u32), f32)  # whatever the last bits are
-
-
-def tf32_bits(e: Expr) -> Expr:
-    """Returns the bits of a float32 rounded to tf32."""
-    return Reinterpret(apply("round_tf32", e), u32)
-
-
-@operator("round_tf32", reads_bits=True)
-def round_tf32(x: Tensor) -> Tensor:
-    """Returns the bits of the elements rounded to tf32, ties to even."""
-    if x.dtype is not f32:
-        raise TypeMismatch(f"round_tf32 takes float32, not {x.dtype}")
-    return map_tensors("round_tf32", tf32_bits, x, dtype=u32)
 
 
 @operator("matmul_tf32", reads_bits=True)

@@ -71,7 +71,7 @@ class Fragment:
 
 FRAGMENT: Final = Fragment()
 FRAGMENT_INSTRUCTIONS: Final = {f16: "cuda.mma_f16", bf16: "cuda.mma_bf16", u32: "cuda.mma_tf32"}
-"""The instructions by the type of their factors; those of tf32 are bits (`ops.dot_products.tf32_matmul`)."""
+"""The instructions by the type of their factors; those of tf32 are bits (`ops.dot_products.rounded_factors`)."""
 
 GROUP_INSTRUCTIONS: Final = {
     f16: "cuda.wgmma_f16",
