@@ -10,7 +10,6 @@ from weft.ir import (
     ONE,
     ZERO,
     Add,
-    Apply,
     BitAnd,
     Cast,
     Const,
@@ -194,14 +193,6 @@ def _operations_on(load: Load, e: Expr) -> int:
         if not isinstance(n, Load) and any(k in made for k in n.children()):
             made.add(n)
     return len(made) - 1
-
-
-def rounded_operand(e: Expr) -> Expr | None:
-    """Returns the number that *e* converts to another type, or rounds to bits of tf32; None where it does neither."""
-    if isinstance(e, Cast):
-        return e.a
-    rounding = e.a if isinstance(e, Reinterpret) else None
-    return rounding.args[0] if isinstance(rounding, Apply) and rounding.fn == "round_tf32" else None
 
 
 def uses_axis(load: Load | Store, var: Var) -> bool:

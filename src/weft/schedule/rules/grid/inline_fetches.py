@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from functools import partial
 
 from weft.cost import Candidate, Inline, Planner, elements, inline_plans
-from weft.ir import Const, Select, reads_memory
+from weft.ir import Const, Select, reads_memory, rounded_operand
 from weft.loop import Block, Load, Store
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.cursors.tree import alloc_of, block_path, loops_on
 from weft.schedule.legality.placement import readers
-from weft.schedule.rules.block_facts import block_of, inputs_of, is_reduction, rounded_operand
+from weft.schedule.rules.block_facts import block_of, inputs_of, is_reduction
 from weft.schedule.rules.cpu.inline import try_inline
 from weft.schedule.schedule import Schedule
 from weft.targets import Target

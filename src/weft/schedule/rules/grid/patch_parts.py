@@ -8,11 +8,11 @@ condition is the same where they are channels of one tap, and stores them as a v
 
 from __future__ import annotations
 
-from weft.ir import Select
+from weft.ir import Select, rounded_operand
 from weft.loop import Buffer, Load, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.placement import writers
-from weft.schedule.rules.block_facts import block_of, inputs_of, rounded_operand
+from weft.schedule.rules.block_facts import block_of, inputs_of
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
