@@ -70,29 +70,43 @@ class _Fetch:
 
 def _earlier(loop: For) -> Stmt | None:
     """Returns *loop* with the first batch of its fetch loaded before; None where it has no fetch, or more than one."""
-    parts = loop.body.body if isinstance(loop.body, Seq) else (loop.body,)
+    parts = _parts(loop.body)
     guarded = [p for p in parts if isinstance(p, If) and p.other is None]
     if loop.kind is not LoopKind.SERIAL or len(guarded) != 1:
         return None
     (guard,) = guarded
-    steps = guard.then.body if isinstance(guard.then, Seq) else (guard.then,)
-    found = [(p, fetch) for p in steps if (fetch := _fetch_of(p)) is not None]
-    if len(found) != 1:
+    found = [(p, fetch) for p in _parts(guard.then) if (fetch := _fetch_of(p)) is not None]
+    if len(found) != 1 or _changes(loop, found[0][1].raw):
         return None
     (old, fetch) = found[0]
-    if not {x.buffer for x in loads(fetch.raw)}.isdisjoint(x.buffer for x in stores(loop)):
-        return None
-    registers, first = fetch.registers(), {loop.var: loop.begin}
-    after = {loop.var: loop.var + ONE}
-    ahead = If(simplify(substitute(guard.cond, after)), fetch.load(registers, 0, after), None)
+    registers, others = fetch.registers(), [p for p in _parts(guard.then) if p is not old]
+    made = If(guard.cond, seq(*others, *_steady(loop, guard, fetch, registers)), None)
+    body = seq(*[made if p is guard else p for p in parts])
+    begin = _loaded(guard, fetch, registers, {loop.var: loop.begin})
+    return Alloc(registers, seq(begin, For(loop.var, loop.begin, loop.extent, loop.kind, body, loop.notes)))
+
+
+def _steady(loop: For, guard: If, fetch: _Fetch, registers: Buffer) -> list[Stmt]:
+    """Returns the stores of an iteration, its other batches, and the loads of the first batch of the next."""
     batches = [fetch.put(registers, 0)]
     for n in range(1, fetch.nest.batches):
         batches += [fetch.load(registers, n, {}), fetch.put(registers, n)]
-    changed = If(guard.cond, seq(*[p for p in steps if p is not old], *batches, ahead), None)
-    body = seq(*[changed if p is guard else p for p in parts])
-    begins, load = simplify(substitute(guard.cond, first)), fetch.load(registers, 0, first)
-    begin = load if begins is TRUE else If(begins, load, None)
-    return Alloc(registers, seq(begin, For(loop.var, loop.begin, loop.extent, loop.kind, body, loop.notes)))
+    return [*batches, _loaded(guard, fetch, registers, {loop.var: loop.var + ONE})]
+
+
+def _loaded(guard: If, fetch: _Fetch, registers: Buffer, change: dict[Var, Expr]) -> Stmt:
+    """Returns the loads of the first batch of an iteration, if it fetches."""
+    cond, load = simplify(substitute(guard.cond, change)), fetch.load(registers, 0, change)
+    return load if cond is TRUE else If(cond, load, None)
+
+
+def _parts(s: Stmt) -> tuple[Stmt, ...]:
+    return tuple(s.body) if isinstance(s, Seq) else (s,)
+
+
+def _changes(loop: For, e: Expr) -> bool:
+    """Tells whether a loop stores to memory that *e* reads."""
+    return not {x.buffer for x in loads(e)}.isdisjoint(x.buffer for x in stores(loop))
 
 
 def _fetch_of(s: Stmt) -> _Fetch | None:

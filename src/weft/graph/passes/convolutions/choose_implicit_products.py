@@ -56,9 +56,9 @@ class _Places(MergedAxes):
         )
         if not decided.product:
             return None
-        matrix = _matrix(new, w, factors if decided.rounded else f32)
+        kind = factors if decided.rounded else f32
         window: dict[str, Any] = {a: node.attribute(a) for a in ("strides", "pads", "dilations")}
-        if (channels := filled_channels(w.extents[1], factors if decided.rounded else f32)) != w.extents[1]:
+        if (channels := filled_channels(w.extents[1], kind)) != w.extents[1]:
             window["channels"] = channels
         if prod(kernel) == 1 and set(window["strides"]) == {1} and not any(window["pads"]):
             image = self.merged(new, x, (*x.shape[:2], product(x.shape[2:])))
@@ -68,9 +68,10 @@ class _Places(MergedAxes):
         if decided.merged:
             window["merged"] = True
         if decided.rounded:
-            turned = new.add("transpose", [matrix], perm=(1, 0), name=f"{w.name}_rows")
-            matrix, window["trans"] = rounded(new, turned, factors, w.name), True
-        return new.add("conv2d_implicit", [image, matrix, *inputs[2:]], source=node.source, kernel=kernel, **window)
+            window["trans"] = True
+        return new.add(
+            "conv2d_implicit", [image, _factor(new, w, kind), *inputs[2:]], source=node.source, kernel=kernel, **window
+        )
 
     def merged_shape(self, shape: Shape, whole: Shape) -> Shape | None:
         """Returns the shape of images whose places are one axis, or of an operand that all places share."""
@@ -80,6 +81,14 @@ class _Places(MergedAxes):
         if aligned[2:] == whole[2:]:
             return *aligned[:2], product(whole[2:])
         return (*aligned[:2], ONE) if all(s is ONE for s in aligned[2:]) else None
+
+
+def _factor(new: Graph, w: Constant, factors: DType) -> Value:
+    """Returns a weight as a matrix, rounded ones with the terms of each output channel side by side."""
+    matrix = _matrix(new, w, factors)
+    if factors is f32:
+        return matrix
+    return rounded(new, new.add("transpose", [matrix], perm=(1, 0), name=f"{w.name}_rows"), factors, w.name)
 
 
 def _matrix(new: Graph, w: Constant, factors: DType) -> Value:
