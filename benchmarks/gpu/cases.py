@@ -231,8 +231,9 @@ def all_cases() -> Iterator[Case]:
     for name in CONVOLUTIONS:
         for batch in (1, 32):
             yield convolution(name, "fp32", batch)
-        if "bf16" in PRECISIONS:
-            yield convolution(name, "bf16", 32, rounds=True)
+        for precision in ("tf32", "bf16"):
+            if precision in PRECISIONS:
+                yield convolution(name, precision, 32, rounds=True)
     yield from [depthwise(name, batch) for name in DEPTHWISE for batch in (1, 32)]
     for precision in ("fp32", "fp16"):
         size = np.dtype(TYPES[precision][1]).itemsize

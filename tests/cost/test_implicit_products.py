@@ -13,7 +13,7 @@ from weft.cost import (
     fragment_tile_plans,
     implicit_product_plans,
 )
-from weft.support.dtypes import bf16
+from weft.support.dtypes import bf16, f32, u32
 from weft.targets.cuda_machines import cuda
 
 H200 = cuda("sm_90")
@@ -50,11 +50,18 @@ def test_products_without_patches_are_not_filled_up() -> None:
 
 
 def test_taps_are_filled_up_where_factors_are_rounded() -> None:
-    assert filled_terms(147, 3, rounded=True) == 256  # 49 taps of 4 channels, and rows of 64 terms
-    assert filled_terms(147, 3, rounded=False) == 160
-    assert filled_terms(144, 16, rounded=True) == 144
-    best = cheapest(implicit_product_plans(64, 112 * 112, 32, 147, H200, bf16, 3)).decision
-    assert best.rounded
+    assert filled_terms(147, 3, bf16) == 256  # 49 taps of 4 channels, and rows of 64 terms
+    assert filled_terms(147, 3, u32) == 224  # rows of 32 terms
+    assert filled_terms(147, 3, f32) == 160
+    assert filled_terms(144, 16, bf16) == 144
+    for factors in (bf16, u32):
+        assert cheapest(implicit_product_plans(64, 112 * 112, 32, 147, H200, factors, 3)).decision.rounded
+
+
+def test_tf32_takes_longer_than_bf16_and_less_than_float32() -> None:
+    found = [cheapest(implicit_product_plans(256, 14 * 14, 32, 2304, H200, t)) for t in (bf16, u32, f32)]
+    assert [c.decision.rounded for c in found] == [True, True, False]
+    assert found[0].cycles < found[1].cycles < found[2].cycles
 
 
 def test_few_channels_of_few_terms_stay_in_float32() -> None:

@@ -86,6 +86,21 @@ class Case:
         return [p.name for p in self.program.entry.params if isinstance(p, Buffer)][self.inputs :]
 
 
+@dataclass(frozen=True)
+class OfBits(Case):
+    """A computation whose inputs of integers are the bits of small numbers."""
+
+    def arrays(self, seed: int = 0) -> dict[str, Array | int]:
+        """Random inputs by name, those of integers as bits."""
+
+        def number(v: Array | int) -> Array | int:
+            if not isinstance(v, np.ndarray) or v.dtype != np.uint32:
+                return v
+            return (v.astype(np.float32) - self.limit // 2).view(np.uint32)
+
+        return {name: number(v) for name, v in super().arrays(seed).items()}
+
+
 def case(inputs: Sequence[Tensor], outputs: Sequence[Tensor], oracle: Oracle, limit: int = 4, **sizes: int) -> Case:
     return Case(te.to_program(inputs, outputs), oracle, len(inputs), sizes, limit)
 

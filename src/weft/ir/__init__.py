@@ -19,6 +19,7 @@ from weft.ir.expr.constructors import (
     FALSE, ONE, TRUE, ZERO, all_of, apply, as_expr, broadcast, cast, ceil_div, conjuncts, const, eq, index, maximum,
     minimum, ne, select,
 )
+from weft.ir.expr.rounded_operands import rounded_like, rounded_operand
 from weft.ir.expr.dot import Dot, dot
 from weft.ir.expr.pure_functions import INTRINSICS
 from weft.ir.expr.node import ADDRESSES, APPLIES, BRANCHES, DIVIDES, READS, SELECTS, Node, node
@@ -146,6 +147,8 @@ __all__ = [
     "python_syntax",
     "reads_memory",
     "rewrite",
+    "rounded_like",
+    "rounded_operand",
     "select",
     "simplify",
     "substitute",

@@ -272,12 +272,6 @@ def cast(x: Tensor, *, dtype: DType) -> Tensor:
     return map_tensors("cast", lambda e: e if e.dtype is dtype else Cast(e, dtype), x, dtype=dtype)
 
 
-@operator("with_rounded")
-def with_rounded(x: Tensor, *, dtype: DType) -> tuple[Tensor, ...]:
-    """Returns x as it is, and rounded to *dtype*: a kernel that ends in both writes them at once."""
-    return map_tensors("kept", lambda e: e, x), cast(x, dtype=dtype)
-
-
 @operator("leaky_relu")
 def leaky_relu(x: Tensor, *, alpha: float = 0.01) -> Tensor:
     """Returns x where it is positive, else `alpha * x`."""

@@ -52,7 +52,7 @@ class Switches:
     `precision`
         "model" keeps the model's dtypes and may reassociate; "strict" forbids rewrites that round otherwise than the model;
         "bf16" rounds the factors of float32 and float16 products to bf16 where that is faster, and sums them in float32; "tf32"
-        rounds those of matrices to tf32, of 11 significant bits, on devices that multiply such.
+        rounds those of float32 to tf32, of 11 significant bits, on devices that multiply such.
     `without` names the knobs of `KNOBS` that are switched off.
     `passes` are settings of passes by name: `unswitch_loops=off`, `unswitch_loops.depth=1` (see `support.pass_options`).
     """

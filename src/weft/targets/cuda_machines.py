@@ -14,7 +14,7 @@ from weft.support.errors import InputError
 from weft.targets.grid_machines import WITHOUT_SHUFFLES
 from weft.targets.records import RESERVED_BYTES, Caches, Grid, Isa
 from weft.targets.scopes import DYNAMIC, FRAGMENT, GLOBAL, LOCAL, REGISTER, SHARED, SWIZZLED
-from weft.targets.target import EXPONENTIALS, PORTABLE, ROUNDING, Target
+from weft.targets.target import EXPONENTIALS, PORTABLE, ROUNDING, TF32, Target
 
 AMPERE: Final = ("+mma", "+async_copy")
 HOPPER: Final = (*AMPERE, "+wgmma")
@@ -26,7 +26,8 @@ class Architecture:
     """The caches of an architecture in bytes: of a multiprocessor, shared memory included, and of the device.
 
     Its largest usual device has so many *multiprocessors*, each of which runs so many *threads* that share so many bytes; a block
-    has up to all of those but `RESERVED_BYTES` where a launch asks for them. *features* are its instructions.
+    has up to all of those but `RESERVED_BYTES` where a launch asks for them. *features* are its instructions, and *native* pure
+    functions that have one, beside those of all GPUs.
     """
 
     l1: int
@@ -36,15 +37,16 @@ class Architecture:
     shared: int
     lanes: int = 128
     features: tuple[str, ...] = AMPERE
+    native: frozenset[str] = frozenset()
 
 
 ARCHITECTURES: Final = {
     "sm_80": Architecture(192 << 10, 40 << 20, 108, 2048, 164 << 10, lanes=64),
     "sm_86": Architecture(128 << 10, 6 << 20, 84, 1536, 100 << 10),
     "sm_89": Architecture(128 << 10, 72 << 20, 128, 1536, 100 << 10),
-    "sm_90": Architecture(256 << 10, 50 << 20, 132, 2048, 228 << 10, features=HOPPER),
-    "sm_100": Architecture(256 << 10, 126 << 20, 148, 2048, 228 << 10),
-    "sm_120": Architecture(128 << 10, 96 << 20, 170, 1536, 100 << 10),
+    "sm_90": Architecture(256 << 10, 50 << 20, 132, 2048, 228 << 10, features=HOPPER, native=TF32),
+    "sm_100": Architecture(256 << 10, 126 << 20, 148, 2048, 228 << 10, native=TF32),
+    "sm_120": Architecture(128 << 10, 96 << 20, 170, 1536, 100 << 10, native=TF32),
 }
 """Architectures by NVRTC's names."""
 
@@ -74,7 +76,7 @@ def cuda(arch: str | None = None) -> Target:
             vector_bits=32,
             vector_registers=255,
             fma=True,
-            native=PORTABLE | ROUNDING | EXPONENTIALS,
+            native=PORTABLE | ROUNDING | EXPONENTIALS | found.native,
             language="cuda",
         ),
         caches=Caches(l1=found.l1, l2=found.l2, l3=found.l2, line=128),

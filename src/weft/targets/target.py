@@ -17,6 +17,10 @@ ROUNDING: Final = frozenset({"floor", "ceil", "trunc", "round_even"})
 EXPONENTIALS: Final = frozenset({"exp", "exp2", "exp2_flushed"})
 """Functions of targets with an instruction for powers of two: off by two units in the last place of float32 at most."""
 
+TF32: Final = frozenset({"round_tf32"})
+"""Functions of targets with an instruction that converts to tf32, ties to even: `cvt.rn.tf32` of sm_90. That of sm_80 takes four
+(`cvt.rna.tf32` for sm_90, too), and has ties away from zero."""
+
 REASSOCIATED: Final = frozenset({"rounded"})
 """Functions of targets whose compilers may reassociate sums of floats: such a compiler sees `rounded` as an opaque function."""
 

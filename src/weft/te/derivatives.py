@@ -154,7 +154,7 @@ INTRINSIC_ROWS: Final[dict[str, Row]] = {
     "ldexp": lambda e, x, n, dx, dn: None if dx is None else apply("ldexp", dx, n),
     "rounded": lambda e, x, t: t,
     "fmod": lambda e, a, b, da, db: minus(da, times(db, apply("trunc", a / b))),
-    **dict.fromkeys(("floor", "ceil", "trunc", "round_even", "round_away"), lambda e, x, t: None),
+    **dict.fromkeys(("floor", "ceil", "trunc", "round_even", "round_away", "round_tf32"), lambda e, x, t: None),
 }
 
 _LEAVES: Final = (ir.Const, ir.Var)

@@ -1,4 +1,4 @@
-"""Convolutions on tensor cores: factors rounded to bf16, patches computed where they are fetched, and sums of float32."""
+"""Convolutions on tensor cores: factors rounded to bf16 or tf32, patches computed where they are fetched, and sums of float32."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from tests.runtime.devices.fake_driver import FakeDriver
+from tests.schedule.programs import Array
 
 import weft
 from weft.cost import Candidate, FragmentTile, ImplicitProduct, filled_terms
 from weft.driver.build import build
 from weft.driver.options import CompileOptions
+from weft.support.dtypes import DType, bf16, u32
+from weft.targets.instructions import SWIZZLED_BYTES
 
 CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "3x3": ((2, 32, 8, 8), (64, 32, 3, 3), {"pads": [1] * 4}),
@@ -27,13 +30,27 @@ CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
 }
 
 
+def _to_bf16(v: Array) -> Array:
+    return v.astype(ml_dtypes.bfloat16).astype(np.float32)
+
+
+def _to_tf32(v: Array) -> Array:
+    given = v.view(np.uint32)
+    bits: Array = (given + np.uint32(0xFFF) + (given >> 13 & 1)) & np.uint32(0xFFFFE000)
+    return bits.view(np.float32)
+
+
+ROUNDED = {"bf16": _to_bf16, "tf32": _to_tf32}
+"""What each precision makes of float32."""
+
+
 def convolution(
-    shape: tuple[int, ...], weight: tuple[int, ...], attributes: dict[str, Any], *, exact: bool
+    shape: tuple[int, ...], weight: tuple[int, ...], attributes: dict[str, Any], *, exact: str | None = None
 ) -> ModelProto:
-    """Returns relu(conv(x, w, b)) with factors of few bits if *exact*, which rounding does not change."""
+    """Returns relu(conv(x, w, b)), with factors that rounding to the precision *exact* does not change."""
     rng = np.random.default_rng(0)
     w, b = rng.standard_normal(weight, np.float32) * 0.1, rng.standard_normal(weight[0], np.float32)
-    w = w.astype(ml_dtypes.bfloat16).astype(np.float32) if exact else w
+    w = w if exact is None else ROUNDED[exact](w)
     nodes = [helper.make_node("Conv", ["x", "w", "b"], ["c"], **attributes), helper.make_node("Relu", ["c"], ["y"])]
     x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", shape), ("y", None)))
     weights = [numpy_helper.from_array(v, n) for v, n in ((w, "w"), (b, "b"))]
@@ -50,17 +67,19 @@ def in_fragments(candidates: Sequence[Candidate[Any]]) -> Candidate[Any]:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
-def test_rounded_convolutions(driver: FakeDriver, name: str) -> None:
+@pytest.mark.parametrize(("precision", "factors"), [("bf16", bf16), ("tf32", u32)], ids=["bf16", "tf32"])
+def test_rounded_convolutions(driver: FakeDriver, name: str, precision: str, factors: DType) -> None:
     shape, weight, attributes = CASES[name]
-    model = convolution(shape, weight, attributes, exact=False)
-    made = build(model, "cuda", CompileOptions(precision="bf16"), cache=None, choose=in_fragments)
+    model = convolution(shape, weight, attributes)
+    made = build(model, "cuda", CompileOptions(precision=precision), cache=None, choose=in_fragments)
     (kernel,) = made.kernels.values()
-    terms = filled_terms(prod(weight[1:]), weight[1], rounded=True)
-    assert ("wgmma_bf16" if terms % 64 == 0 else "cuda.mma_bf16") in kernel.flat
+    terms = filled_terms(prod(weight[1:]), weight[1], factors)
+    is_in_groups = terms % (SWIZZLED_BYTES // factors.bytes) == 0
+    assert (f"wgmma_{precision}" if is_in_groups else f"cuda.mma_{precision}") in kernel.flat
     assert "patches =" not in kernel.flat
     x = np.random.default_rng(1).standard_normal(shape, np.float32)
-    rounded = x.astype(ml_dtypes.bfloat16).astype(np.float32)
     found = weft.Model(made.package).run([x])[0]
-    expected = weft.compile(convolution(shape, weight, attributes, exact=True)).run([rounded])[0]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=3e-2)
+    same = convolution(shape, weight, attributes, exact=precision)
+    expected = weft.compile(same).run([ROUNDED[precision](x)])[0]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=3e-2 if precision == "bf16" else 1e-4)
     assert found.shape == expected.shape

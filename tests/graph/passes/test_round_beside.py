@@ -11,7 +11,7 @@ from tests.graph.fusion.test_fuse import names
 from weft.cost import Choosing
 from weft.graph import Graph, Value, fuse
 from weft.graph.passes.rounded.round_beside import round_beside
-from weft.support.dtypes import bf16, f32
+from weft.support.dtypes import bf16, f32, u32
 from weft.targets.grid_machines import OPENCL
 
 
@@ -41,6 +41,15 @@ def test_all_conversions_are_the_same_result() -> None:
     g.output(g.add("neg", [g.add("cast", [y], dtype=bf16)]), "a")
     g.output(g.add("cast", [y], dtype=bf16), "b")
     assert ops(apply_pass(g, round_beside, exact=True)) == ["layer_norm", "with_rounded", "neg"]
+
+
+def test_tf32() -> None:
+    g = Graph()
+    y, w = normalized(g), g.add("round_tf32", [constant(g, 8, 8)])
+    g.output(g.add("add", [g.add("matmul_tf32", [g.add("round_tf32", [y]), w]), y]), "z")
+    fused = fuse(apply_pass(g, round_beside, exact=True), Choosing(OPENCL))
+    assert names(fused) == ["layer_norm+with_rounded", "round_tf32", "matmul_tf32+add"]
+    assert [v.dtype for v in fused.groups[0].outputs] == [f32, u32]
 
 
 def only_rounded(g: Graph) -> None:

@@ -56,6 +56,16 @@ def test_rounding(name: str, dtype: DType) -> None:
 
 
 @TYPES
+def test_rounding_to_tf32(dtype: DType) -> None:
+    x = numbers(dtype)
+    with np.errstate(all="ignore"):
+        near = np.ldexp(np.rint(np.ldexp(np.frexp(x)[0], 11)), np.frexp(x)[1] - 11).astype(dtype.numpy)
+    usual = ~(np.abs(x) < limits(dtype.numpy).smallest_normal)  # others have fewer significant bits
+    want = np.where(np.isfinite(x), near, x)
+    check_same_bits(computed("round_tf32", dtype, True, x)[usual], want[usual])
+
+
+@TYPES
 def test_copysign(dtype: DType) -> None:
     x = numbers(dtype)
     check_same_bits(computed("copysign", dtype, True, x, x[::-1]), np.copysign(x, x[::-1]))

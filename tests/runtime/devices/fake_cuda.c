@@ -193,7 +193,7 @@ int cuMemFreeHost(void *memory) {
 }
 
 /* The product of a warp, from the tables of fragments in NVIDIA's "Parallel Thread Execution ISA": each thread leaves what it has,
-   waits for the others, and computes its own four sums of 16 terms. */
+   waits for the others, and computes its own four sums of 16 terms, of 8 in tf32. */
 static uint32_t left[MOST_THREADS][4], right[MOST_THREADS][2];
 
 static float widened(uint32_t pair, int part, int is_bf16) {
@@ -218,14 +218,24 @@ static float right_element(int warp, int k, int column, int is_bf16) {
   int lane = column * 4 + k % 8 / 2;
   return widened(right[warp * 32 + lane][k / 8], k % 2, is_bf16);
 }
-void fake_warp_product(int is_bf16, float *c, const uint32_t *a, const uint32_t *b) {
+static float of_tf32(uint32_t bits) {
+  float number;
+  bits &= 0xffffe000;
+  memcpy(&number, &bits, sizeof number);
+  return number;
+}
+static float term(int kind, int warp, int row, int k, int column) {
+  if (kind != 't') return left_element(warp, row, k, kind == 'b') * right_element(warp, k, column, kind == 'b');
+  uint32_t x = left[warp * 32 + row % 8 * 4 + k % 4][k / 4 * 2 + row / 8], y = right[warp * 32 + column * 4 + k % 4][k / 4];
+  return of_tf32(x) * of_tf32(y);
+}
+void fake_warp_product(int kind, float *c, const uint32_t *a, const uint32_t *b) {
   int thread = grid_thread(), warp = thread / 32, lane = thread % 32;
   memcpy(left[thread], a, sizeof left[0]);
   memcpy(right[thread], b, sizeof right[0]);
   grid_barrier();
   for (int n = 0; n < 4; n++)
-    for (int k = 0; k < 16; k++)
-      c[n] += left_element(warp, lane / 4 + n / 2 * 8, k, is_bf16) * right_element(warp, k, lane % 4 * 2 + n % 2, is_bf16);
+    for (int k = 0; k < (kind == 't' ? 8 : 16); k++) c[n] += term(kind, warp, lane / 4 + n / 2 * 8, k, lane % 4 * 2 + n % 2);
   grid_barrier();
 }
 
@@ -280,12 +290,6 @@ void fake_group_product_of_registers(int kind, int across, int columns, float *c
     }
   }
   grid_barrier();
-}
-static float of_tf32(uint32_t bits) {
-  float number;
-  bits &= 0xffffe000;
-  memcpy(&number, &bits, sizeof number);
-  return number;
 }
 void fake_group_product(int kind, int across, int columns, void *c, const uint8_t *a, const uint8_t *b, size_t apart) {
   int thread = grid_thread() % 128, warp = thread / 32, lane = thread % 32, size = kind == 'i' ? 1 : kind == 'u' ? 4 : 2;

@@ -55,10 +55,10 @@ WEFT_QUAD(int4, int)
 WEFT_QUAD(uint4, unsigned)
 """
 WARP_PRODUCT = """
-extern "C" void fake_warp_product(int is_bf16, float *c, const uint32_t *a, const uint32_t *b);
-#define WEFT_MMA(type, c0, c1, c2, c3, a0, a1, a2, a3, b0, b1) do { \\
+extern "C" void fake_warp_product(int kind, float *c, const uint32_t *a, const uint32_t *b);
+#define WEFT_MMA(terms, type, c0, c1, c2, c3, a0, a1, a2, a3, b0, b1) do { \\
   float c_[4] = {c0, c1, c2, c3}; const uint32_t a_[4] = {a0, a1, a2, a3}, b_[2] = {b0, b1}; \\
-  fake_warp_product(type[0] == 'b', c_, a_, b_); \\
+  fake_warp_product(type[0], c_, a_, b_); \\
   c0 = c_[0], c1 = c_[1], c2 = c_[2], c3 = c_[3]; } while (0)
 """
 """The product of a warp in the place of the instruction."""
@@ -100,6 +100,14 @@ OWN_HELPERS = {
     "exp_f64": "static inline double weft_exp_f64(double x) { return __builtin_exp(x); }",
     "exp2_f32": "static inline float weft_exp2_f32(float x) { return __builtin_exp2f(x); }",
     "exp2_flushed_f32": "static inline float weft_exp2_flushed_f32(float x) { return x < -126 ? 0 : __builtin_exp2f(x); }",
+    "round_tf32_f32": """static inline float weft_round_tf32_f32(float x) {
+  if (x != x) return __builtin_nanf("");
+  uint32_t bits;
+  __builtin_memcpy(&bits, &x, 4);
+  bits = (bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000;
+  __builtin_memcpy(&x, &bits, 4);
+  return x;
+}""",
     "exp2_f64": "static inline double weft_exp2_f64(double x) { return __builtin_exp2(x); }",
 }
 """The helpers that the family of C does not have: those that are instructions, and functions of the machine's library."""

@@ -67,6 +67,9 @@ OWN_HELPERS: Final[Mapping[str, str]] = {
     "exp2_flushed_f32": _asm("exp2_flushed_f32", "ex2.approx.ftz.f32", _FLOAT, _FLOAT),
     "from_f16": _asm("from_f16", "cvt.f32.f16", _FLOAT, _HALF),
     "to_f16": _asm("to_f16", "cvt.rn.f16.f32", _HALF, _FLOAT),
+    "round_tf32_f32": """static inline float weft_round_tf32_f32(float x) {
+  uint32_t bits; asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x)); return __uint_as_float(bits);
+}""",
     "to_bf16": _asm("to_bf16", "cvt.rn.bf16.f32", _HALF, _FLOAT),
     **{f"{k}_f32": f"static inline float weft_{k}_f32(float x) {{ return {v}f(x); }}" for k, v in _FUNCTIONS.items()},
     **{f"{k}_f64": f"static inline double weft_{k}_f64(double x) {{ return {v}(x); }}" for k, v in _FUNCTIONS.items()},

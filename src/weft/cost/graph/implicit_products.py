@@ -11,7 +11,7 @@ from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
 from weft.cost.rules.fragment_tile import FragmentProduct, fragment_tile_plans
 from weft.cost.rules.shared_tile import NO_TILE, SharedTile, plain_product, shared_tile_plans
-from weft.support.dtypes import DType, bf16, f32
+from weft.support.dtypes import DType, f32
 from weft.targets import Target
 from weft.targets.instructions import FRAGMENT, SWIZZLED_BYTES
 
@@ -37,18 +37,18 @@ class ImplicitProduct(Decision):
     rounded: bool = False
 
 
-def filled_channels(channels: int, *, rounded: bool) -> int:
-    """Returns the terms of a tap: of *rounded* factors, threads fetch vectors of so many channels of one tap."""
-    return -(-channels // FRAGMENT.quads) * FRAGMENT.quads if rounded else channels
+def filled_channels(channels: int, factors: DType) -> int:
+    """Returns the terms of a tap: of factors rounded to other types than float32, threads fetch vectors of so many channels."""
+    return channels if factors is f32 else -(-channels // FRAGMENT.quads) * FRAGMENT.quads
 
 
-def filled_terms(terms: int, channels: int, *, rounded: bool) -> int:
+def filled_terms(terms: int, channels: int, factors: DType) -> int:
     """Returns the terms of an implicit product of so many, with those of zeros: taps of filled channels, and whole steps.
 
     Where taps are filled up, all terms are whole rows of swizzled memory.
     """
-    filled = terms // channels * filled_channels(channels, rounded=rounded)
-    row = SWIZZLED_BYTES // bf16.bytes
+    filled = terms // channels * filled_channels(channels, factors)
+    row = SWIZZLED_BYTES // factors.bytes
     return whole_steps(terms) if filled == terms else -(-filled // row) * row
 
 
@@ -72,7 +72,7 @@ def implicit_product_plans(
     The cycles of a product are those of its best tile; place by place, each thread reads both factors of each of its terms.
     *factors* other than of float32 are those of products in fragments, if these are faster.
     """
-    rounded, terms = filled_terms(terms, read, rounded=True), whole_steps(terms)
+    rounded, terms = filled_terms(terms, read, factors), whole_steps(terms)
     plans = list(shared_tile_plans(plain_product(channels, places, images, terms), target))
     alone = min([c.cycles for c in plans if c.decision == NO_TILE], default=inf)
     found = [

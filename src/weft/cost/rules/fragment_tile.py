@@ -109,7 +109,7 @@ PLAIN_FETCHES: Final = 2.0
 
 PRODUCT_CYCLES: Final = 1 / 16
 """The cost of a multiply-add of a fragment, beside one of float32: NVIDIA gives 312 and 19.5 TFLOP/s for an A100, 990 and 67 for
-an H100. Not measured here."""
+an H100. Not measured here. Factors of 4 bytes, tf32, take twice as long."""
 
 
 @dataclass(frozen=True)
@@ -278,12 +278,12 @@ def _group_cycles(tile: FragmentTile, p: FragmentProduct, grid: Grid) -> float:
     high, wide, deep = _sizes(tile, p.factors)
     read = GROUP_READ_CYCLES * (1 / (WARPS_OF_GROUP * FRAGMENT.rows) + 1 / wide)
     if p.patches:
-        shared, each = _operand_bytes(tile, p), (GROUP_CYCLES + read) / LANES
+        shared, each = _operand_bytes(tile, p), (GROUP_CYCLES + read) * _wideness(p.factors) / LANES
         patches = _PatchTile(tile.warps * FRAGMENT.threads, shared, high, wide, deep, each, p.factors)
         return _patch_cycles(patches, _blocks(tile, p), p.terms, grid)
     rounds = -(-_blocks(tile, p) // PROCESSORS) * PROCESSORS
     fetched = AHEAD_CYCLES * (1 / high + 1 / wide)
-    each = (max(GROUP_CYCLES, fetched) + read) * p.factors.bytes / bf16.bytes
+    each = (max(GROUP_CYCLES, fetched) + read) * _wideness(p.factors)
     return rounds * high * wide * p.terms * each
 
 
@@ -329,6 +329,11 @@ def _patch_cycles(tile: _PatchTile, blocks: int, terms: int, grid: Grid) -> floa
     return grid_cycles(blocks, work, grid) * grid.lanes * grid.multiprocessors
 
 
+def _wideness(factors: DType) -> float:
+    """Returns the time of a product of a type beside one of 16 bits: each instruction takes as many bytes."""
+    return factors.bytes / bf16.bytes
+
+
 def _operand_bytes(tile: FragmentTile, p: FragmentProduct) -> int:
     """Returns the bytes of all copies of both operand tiles."""
     high, wide, deep = _sizes(tile, p.factors)
@@ -365,5 +370,6 @@ def _cycles(tile: FragmentTile, p: FragmentProduct, grid: Grid) -> float:
     idle = float(max(1.0, LEAST_BLOCKS / (p.results / (high * wide))) ** 0.5)
     waits = ELEMENT_CYCLES * p.terms * (high + wide) / (tile.warps * FRAGMENT.threads)
     rounds = max(1.0, p.results / (high * wide * BLOCKS_AT_ONCE * grid.multiprocessors))
-    busy = p.results * p.terms * (PRODUCT_CYCLES * (1 + 1 / (4 * tile.steps)) + own + fetched) * idle
+    products = (PRODUCT_CYCLES * (1 + 1 / (4 * tile.steps)) + own) * _wideness(p.factors)
+    busy = p.results * p.terms * (products + fetched) * idle
     return busy + waits * rounds * grid.multiprocessors * grid.lanes

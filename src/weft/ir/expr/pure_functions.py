@@ -31,6 +31,7 @@ class Intrinsic:
     `watched(x, low, high)` is `min(max(x, low), high)`, which rarely differs from *x*; a backend may report to its caller where
     it differs, and such a report may be a false alarm.
     `exp2_flushed` is the power of two where that is a normal number, else zero.
+    `round_tf32` returns its operand in the 11 significant bits of tf32, ties to even, as `cvt.rn.tf32` does.
     `rounded` returns its operand, a sum as it was rounded: a compiler that may reassociate is kept from looking through it.
     """
 
@@ -105,6 +106,16 @@ def _round_away(x: Any) -> Any:
     return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
 
+def _round_tf32(x: Any) -> Any:
+    given = np.asarray(x)
+    wide = given if given.dtype == np.float64 else given.astype(np.float32)
+    lost = 42 if wide.dtype == np.float64 else 13
+    word = np.dtype(f"u{wide.itemsize}")
+    bits = wide.view(word)
+    bits = (bits + word.type((1 << (lost - 1)) - 1) + (bits >> lost & 1)) >> lost << lost
+    return np.where(np.isnan(wide), np.nan, bits.view(wide.dtype)).astype(given.dtype)[()]
+
+
 for _name in ("exp", "exp2", "log", "log2", "log1p", "expm1", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh"):
     declare(_name, 1, getattr(np, _name))
 for _name, _reference in {
@@ -130,6 +141,7 @@ declare("ceil", 1, np.ceil)
 declare("trunc", 1, np.trunc)
 declare("round_even", 1, np.rint)
 declare("round_away", 1, _round_away)
+declare("round_tf32", 1, _round_tf32)
 declare("copysign", 2, np.copysign)
 declare("abs", 1, np.abs, takes="numbers")
 declare("unlikely", 1, lambda cond: cond, predicate=True, takes="bools")

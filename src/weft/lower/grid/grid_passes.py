@@ -19,6 +19,7 @@ from weft.lower.cleanup.simplify_program import simplify_program
 from weft.lower.grid.batch_fetches import batch_fetches
 from weft.lower.grid.bind_threads import bind_threads
 from weft.lower.grid.insert_barriers import insert_barriers
+from weft.lower.grid.load_before import load_before
 from weft.lower.grid.lower_cross_thread_reductions import lower_cross_thread_reductions
 from weft.lower.grid.make_copies_async import make_copies_async
 from weft.lower.grid.make_grids import make_grids
@@ -73,7 +74,9 @@ GRID_PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("simplify_vectors", alone(simplify_program), optional=True),
     # vectors tell which copies are made at once
     Pass("make_copies_async", make_copies_async),
-    # what threads round is no copy: they load and store it
+    # what threads round is no copy: they load it an iteration before they store it, or
+    Pass("load_before", alone(load_before), optional=True),
+    # all loads of a batch before its stores
     Pass("batch_fetches", alone(batch_fetches), optional=True),
     # the stores and buffers left unused
     Pass("remove_noops", alone(remove_noops), optional=True),

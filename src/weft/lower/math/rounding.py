@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from weft.ir import Apply, Expr, eq, ne, select
 from weft.lower.math.expansions import EXACT, Error, expansion
 from weft.lower.math.kit import Kit
+
+TF32_MANTISSA: Final = 10
+"""The stored bits of tf32's significand."""
 
 
 def _to_whole(kit: Kit, a: Expr) -> Expr:
@@ -53,6 +57,15 @@ def round_away(kit: Kit, x: Expr) -> Expr:
     a = kit.abs(x)
     whole = Apply("trunc", (a,))
     return _where_fractional(kit, x, whole + select(a - whole < 0.5, kit.of(0.0), kit.of(1.0)))
+
+
+@expansion("round_tf32", f32=EXACT, f64=EXACT)
+def round_tf32(kit: Kit, x: Expr) -> Expr:
+    """Returns *x* in as many significant bits as tf32 has, ties to even."""
+    lost = kit.format.mantissa - TF32_MANTISSA
+    last, bits = 1 << lost, kit.bits(x)
+    near = (bits + (last // 2 - 1) + ((bits >> lost) & 1)) & ((1 << kit.format.word.bits) - last)
+    return select(ne(x, x), kit.of(math.nan), kit.real(near))
 
 
 @expansion("copysign", f32=EXACT, f64=EXACT)

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 from weft.ir import Expr, all_of, cast, const, index, prove, select, simplify
 from weft.ops.convolutions.conv import Ints, add_bias, check_window, window_sizes
+from weft.ops.dot_products.rounded_factors import tf32_bits
+from weft.ops.dot_products.tf32_matmul import TF32Numbers
 from weft.ops.registry import operator
 from weft.ops.shapes import product, show_shape, size_bounds, sized
-from weft.support.dtypes import DType
+from weft.support.dtypes import DType, u32
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, Widened, as_stored, compute, reduce_axis, sum_
 
@@ -40,11 +42,13 @@ def conv2d_implicit(
     beside each other. With *trans*, the weight is [OC, K1 * K2 ... * C]. With *channels*, each tap has so many terms, of which
     those beyond the image's C are zeros.
 
-    Patches are in the type of the weight, to which they are rounded where they are read; products are summed in float32.
+    Patches are in the type of the weight, to which they are rounded where they are read; products are summed in float32. A weight
+    of u32 is of the bits of numbers in tf32.
     """
     check_window("conv2d_implicit", x.rank - 2, len(kernel), strides, pads, dilations)
     taps = sized(*kernel)
     terms = product((*taps, x.shape[1] if channels is None else index(channels)))
+    w = TF32Numbers.of(w) if w.dtype is u32 else w
     made, rows = w.shape if trans else reversed(w.shape)
     if prove(rows < terms, size_bounds(terms)):
         raise TypeMismatch(
@@ -92,7 +96,7 @@ def _patches(x: Tensor, w: Tensor, window: _Window, sizes: tuple[Expr, Expr], *,
         return _patches_of(t, stored, window, sizes, merged=merged)
 
     if isinstance(w, Widened) and not isinstance(x, Widened):
-        return Widened.of(made(x))
+        return type(w).of(made(x))
     return as_stored(x, made)
 
 
@@ -114,7 +118,7 @@ def _patches_of(x: Tensor, stored: DType, window: _Window, sizes: tuple[Expr, Ex
         inside += [i < size for i, size, b in zip(at, x.shape[2:], behind, strict=True) if b]
         inside += [] if rows is terms else [k < terms]
         found = x[(n, k % channels, *at)]
-        found = found if stored is x.dtype else cast(found, stored)
+        found = found if stored is x.dtype else tf32_bits(found) if stored is u32 else cast(found, stored)
         if channels is not x.shape[1]:
             found = select(k % channels < x.shape[1], found, zero)
         return select(all_of(inside), found, zero)

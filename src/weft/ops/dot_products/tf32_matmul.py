@@ -1,39 +1,28 @@
-"""Matrix products of float32 whose factors are rounded to tf32: with its exponents, and 11 significant bits.
-
-The bits of a rounded number are those of the float32 that it is, of which the last 13 are 0. They are kept as integers, so that
-products of such numbers are told from those of float32. (NVIDIA, "Parallel Thread Execution ISA" 8.0, section 5.2.3.)
-"""
+"""Matrix products of float32 whose factors are rounded to tf32."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
 
-from weft.ir import Expr, Reinterpret, const, ne, select
-from weft.ops.elementwise import map_tensors
+from weft.ir import Expr, ExprLike, Reinterpret, const
 from weft.ops.registry import operator
 from weft.ops.shapes import same_size, show_shape
 from weft.support.dtypes import f32, u32
 from weft.support.errors import TypeMismatch
 from weft.targets.instructions import TF32_BITS
-from weft.te import Tensor, compute, reduce_axis, sum_
-
-HALF: Final = ((1 << 32) - TF32_BITS) // 2
-"""Half of the last place of tf32, added to the bits of float32."""
-
-NAN_BITS: Final = 0x7FC00000
+from weft.te import Tensor, Widened, compute, reduce_axis, sum_
 
 
-@operator("round_tf32", reads_bits=True)
-def round_tf32(x: Tensor) -> Tensor:
-    """Returns the bits of the elements rounded to tf32, ties away from zero, as the instruction `cvt.rna.tf32` does."""
-    if x.dtype is not f32:
-        raise TypeMismatch(f"round_tf32 takes float32, not {x.dtype}")
+class TF32Numbers(Widened):
+    """The bits *stored* of numbers in tf32, whose elements are these numbers in formulas."""
 
-    def rounded(e: Expr) -> Expr:
-        bits = (Reinterpret(e, u32) + const(HALF, u32)) & const(TF32_BITS, u32)
-        return select(ne(e, e), const(NAN_BITS, u32), bits)
+    @staticmethod
+    def of(t: Tensor) -> Tensor:
+        """Returns *t*, bits of tf32, as numbers in float32."""
+        return TF32Numbers(t.op, t.index, f32, t)
 
-    return map_tensors("round_tf32", rounded, x, dtype=u32)
+    def __getitem__(self, indices: ExprLike | Sequence[ExprLike]) -> Expr:
+        return Reinterpret(self.stored[indices] & const(TF32_BITS, u32), f32)  # whatever the last bits are
 
 
 @operator("matmul_tf32", reads_bits=True)
@@ -41,15 +30,10 @@ def matmul_tf32(a: Tensor, b: Tensor) -> Tensor:
     """[*B, M, K] times the transpose of [N, K], of bits of tf32, to their sums in float32 [*B, M, N]."""
     if a.rank < 2 or b.rank != 2 or not same_size(a.shape[-1], b.shape[-1]):
         raise TypeMismatch(f"matmul_tf32 takes rows of terms, not {show_shape(a.shape)} and {show_shape(b.shape)}")
-    k = reduce_axis(a.shape[-1], "k")
+    k, left, right = reduce_axis(a.shape[-1], "k"), TF32Numbers.of(a), TF32Numbers.of(b)
 
     def contraction(*i: Expr) -> object:
         *rows, j = i
-        return sum_(_number(a[(*rows, k)]) * _number(b[(j, k)]), [k])
+        return sum_(left[(*rows, k)] * right[j, k], [k])
 
     return compute((*a.shape[:-1], b.shape[0]), contraction, "matmul_tf32", dtype=f32)
-
-
-def _number(bits: Expr) -> Expr:
-    """Returns the number of some bits, of which the last are not taken, whatever they are."""
-    return Reinterpret(bits & const(TF32_BITS, u32), f32)

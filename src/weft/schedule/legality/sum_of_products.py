@@ -6,7 +6,23 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import TypeGuard
 
-from weft.ir import Add, Cast, Const, Expr, Max, Min, Mul, Neg, Select, Sub, Var, free_vars, post_order
+from weft.ir import (
+    Add,
+    BitAnd,
+    Cast,
+    Const,
+    Expr,
+    Max,
+    Min,
+    Mul,
+    Neg,
+    Reinterpret,
+    Select,
+    Sub,
+    Var,
+    free_vars,
+    post_order,
+)
 from weft.loop import AxisKind, Block, Load, Store
 from weft.schedule.cursors.state import called, refuse
 from weft.schedule.cursors.tree import plain_store
@@ -39,7 +55,7 @@ def check_einsum(block: Block, sizes: Sizes) -> None:
     values = [s.value for s in accesses(block) if isinstance(s, Store)]
     for value in values:
         for n in _formula(value):
-            if not isinstance(n, Load | Const | Var | Add | Sub | Mul | Neg | Min | Max | Cast):
+            if not isinstance(n, Load | Const | Var | Add | Sub | Mul | Neg | Min | Max | Cast | Reinterpret | BitAnd):
                 refuse(
                     f"{block.name} is not made of sums and products of elements: it has `{n}`",
                     block,
@@ -114,6 +130,10 @@ def _is_zero(e: Expr, axis: Var) -> bool:
             return any(_is_zero(x, axis) and (_is_zero(y, axis) or _is_finite(y)) for x, y in ((a, b), (b, a)))
         case Cast(a) | Neg(a):
             return _is_zero(a, axis)
+        case Reinterpret(a):  # bits that are all zero are zero in any type; those of -0.0 are not
+            return not a.dtype.is_float and _is_zero(a, axis)
+        case BitAnd(a, b):
+            return _is_zero(a, axis) or _is_zero(b, axis)
     return False
 
 

@@ -1,6 +1,7 @@
 """Products of matrices by the threads of a warp together (tensor cores): of floats, rounded to 16 bits or tf32, and of bytes.
 
     C[16, 8] += A[16, 16] * B[16, 8]            `mma.sync.aligned.m16n8k16`
+    C[16, 8] += A[16, 8] * B[8, 8]              `mma.sync.aligned.m16n8k8`, of the bits of tf32
 
 The elements of the matrices lie in registers of all 32 threads ("Parallel Thread Execution ISA" 8.0, section 9.7.14.5.8): thread
 4 * g + t, with g below 8 and t below 4, has rows g and g + 8 of the sums, and columns 2 * t and 2 * t + 1. Rows may be given to
@@ -37,7 +38,7 @@ from weft.targets.instructions.tensor_intrinsic import TensorIntrinsic
 
 @dataclass(frozen=True)
 class Fragment:
-    """How the sums of a product of *depth* terms lie in a warp: rows by groups of threads, in each of which there are quads.
+    """How the sums of a product, of *depth* terms of 16 bits, lie in a warp: rows by groups of threads, of quads each.
 
     A thread has two *halves*, rows, by a *pair* of columns.
     """
@@ -69,8 +70,8 @@ class Fragment:
 
 
 FRAGMENT: Final = Fragment()
-FRAGMENT_INSTRUCTIONS: Final = {f16: "cuda.mma_f16", bf16: "cuda.mma_bf16"}
-"""The instructions by the type of their factors."""
+FRAGMENT_INSTRUCTIONS: Final = {f16: "cuda.mma_f16", bf16: "cuda.mma_bf16", u32: "cuda.mma_tf32"}
+"""The instructions by the type of their factors; those of tf32 are bits (`ops.dot_products.rounded_factors`)."""
 
 GROUP_INSTRUCTIONS: Final = {
     f16: "cuda.wgmma_f16",
@@ -78,7 +79,7 @@ GROUP_INSTRUCTIONS: Final = {
     i8: "cuda.wgmma_i8",
     u32: "cuda.wgmma_tf32",
 }
-"""The instructions of groups of four warps; factors of tf32 are bits (`ops.dot_products.tf32_matmul`)."""
+"""The instructions of groups of four warps."""
 
 REGISTER_GROUP_INSTRUCTIONS: Final = {f16: "cuda.wgmma_registers_f16", bf16: "cuda.wgmma_registers_bf16"}
 """The same, whose left factor is in registers of the warps (the memory scope `fragment`)."""

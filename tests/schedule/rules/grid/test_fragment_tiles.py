@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.lower.expanding import expand_instructions
 from tests.lower.threaded import run_case
-from tests.schedule.programs import Array, Case, case
+from tests.schedule.programs import Array, Case, OfBits, case
 from tests.support.devices import needs_nvrtc
 
 from weft import te
@@ -22,8 +22,9 @@ from weft.cost import Candidate, FragmentTile
 from weft.ir import Var, cast, maximum
 from weft.loop import Program, parse_program
 from weft.lower import lower
+from weft.ops import OPERATORS
 from weft.schedule import schedule_program
-from weft.support.dtypes import DType, bf16, f16, f32
+from weft.support.dtypes import DType, bf16, f16, f32, u32
 from weft.support.errors import LoweringError
 from weft.targets.cuda_machines import LISTED, cuda
 from weft.targets.grid_machines import OPENCL
@@ -87,6 +88,18 @@ def test_thread_by_thread(name: str) -> None:
     made = make()
     counted = run_case(made, expand_instructions(lowered(made, tile)), TARGET)
     assert counted.ways == 1
+
+
+@pytest.mark.parametrize("tile", [FragmentTile(2, 2, 4, 2), FragmentTile(1, 1, 2, 4)], ids=str)
+def test_tf32_thread_by_thread(tile: FragmentTile) -> None:
+    a, b = te.placeholder((64, 32), u32, "A"), te.placeholder((32, 32), u32, "B")
+    outputs = OPERATORS["matmul_tf32"]([a, b], {})
+
+    def expected(u: Array, v: Array) -> list[Array]:
+        return [u.view(np.float32) @ v.view(np.float32).T]
+
+    made = case([a, b], outputs, expected)
+    run_case(OfBits(made.program, made.oracle, made.inputs), expand_instructions(lowered(made, tile)), TARGET)
 
 
 @pytest.mark.parametrize("transposed", [False, True], ids=["rows of columns", "rows of terms"])

@@ -270,7 +270,8 @@ def test_tf32(*, transposed: bool, parts: int, driver: FakeDriver, monkeypatch: 
     x, w, b = [rng.standard_normal(s, np.float32) for s in ((m, k), (n, k) if transposed else (k, n), (n,))]
 
     def rounded(v: np.ndarray) -> np.ndarray:
-        return (((v.view(np.uint32).astype(np.uint64) + 0x1000) & 0xFFFFE000).astype(np.uint32)).view(np.float32)
+        bits = v.view(np.uint32)
+        return ((bits + np.uint32(0xFFF) + (bits >> 13 & 1)) & np.uint32(0xFFFFE000)).view(np.float32)
 
     found = np.asarray(made(x, w, b))
     expected = (rounded(x) @ (rounded(w).T if transposed else rounded(w)) + b).clip(0)

@@ -16,28 +16,29 @@ from typing import Any
 from weft.cost import ImplicitProduct, Planner, filled_channels, filled_terms, implicit_product_plans, subject_of
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
+from weft.graph.passes.rounded.rounded_values import FACTORS, rounded
 from weft.graph.rewriting.merged_axes import MergedAxes, Shape
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr
 from weft.ops import product
-from weft.support.dtypes import bf16, f32
+from weft.support.dtypes import DType, f32
 
 
 def choose_implicit_products(graph: Graph, planner: Planner, precision: str = "model") -> Graph:
     """Returns *graph* with products for its convolutions by constant weights in one group, where *planner* decides so.
 
-    Where *precision* is "bf16", factors of float32 are rounded to that if fragments of such are faster.
+    Where *precision* is "bf16" or "tf32", factors of float32 are rounded to that if fragments of such are faster.
     """
-    return rewrite_graph(graph, _Places(planner, rounds=precision == "bf16").rewrite)
+    return rewrite_graph(graph, _Places(planner, FACTORS.get(precision, f32)).rewrite)
 
 
 class _Places(MergedAxes):
     """Convolutions and maps with a single axis of places."""
 
-    def __init__(self, planner: Planner, *, rounds: bool) -> None:
+    def __init__(self, planner: Planner, factors: DType) -> None:
         super().__init__()
         self.planner = planner
-        self.rounds = rounds
+        self.factors = factors
 
     def computed(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
         """Returns a convolution as an implicit product."""
@@ -47,7 +48,7 @@ class _Places(MergedAxes):
         kernel = w.extents[2:]
         places, terms = prod([_size(s) for s in node.output.shape[2:]]), prod(w.extents[1:])
         images, made = _size(x.shape[0]), w.extents[0]
-        factors = bf16 if self.rounds and x.dtype is w.dtype is f32 else f32
+        factors = self.factors if x.dtype is w.dtype is f32 else f32
         decided = self.planner.decide(
             subject_of(node.output.name),
             ImplicitProduct,
@@ -55,9 +56,9 @@ class _Places(MergedAxes):
         )
         if not decided.product:
             return None
-        matrix = _matrix(new, w, rounded=decided.rounded)
+        kind = factors if decided.rounded else f32
         window: dict[str, Any] = {a: node.attribute(a) for a in ("strides", "pads", "dilations")}
-        if (channels := filled_channels(w.extents[1], rounded=decided.rounded)) != w.extents[1]:
+        if (channels := filled_channels(w.extents[1], kind)) != w.extents[1]:
             window["channels"] = channels
         if prod(kernel) == 1 and set(window["strides"]) == {1} and not any(window["pads"]):
             image = self.merged(new, x, (*x.shape[:2], product(x.shape[2:])))
@@ -67,9 +68,10 @@ class _Places(MergedAxes):
         if decided.merged:
             window["merged"] = True
         if decided.rounded:
-            turned = new.add("transpose", [matrix], perm=(1, 0), name=f"{w.name}_rows")
-            matrix, window["trans"] = new.add("cast", [turned], dtype=bf16, name=f"{w.name}_bf16"), True
-        return new.add("conv2d_implicit", [image, matrix, *inputs[2:]], source=node.source, kernel=kernel, **window)
+            window["trans"] = True
+        return new.add(
+            "conv2d_implicit", [image, _factor(new, w, kind), *inputs[2:]], source=node.source, kernel=kernel, **window
+        )
 
     def merged_shape(self, shape: Shape, whole: Shape) -> Shape | None:
         """Returns the shape of images whose places are one axis, or of an operand that all places share."""
@@ -81,16 +83,24 @@ class _Places(MergedAxes):
         return (*aligned[:2], ONE) if all(s is ONE for s in aligned[2:]) else None
 
 
-def _matrix(new: Graph, w: Constant, *, rounded: bool) -> Value:
+def _factor(new: Graph, w: Constant, factors: DType) -> Value:
+    """Returns a weight as a matrix, rounded ones with the terms of each output channel side by side."""
+    matrix = _matrix(new, w, factors)
+    if factors is f32:
+        return matrix
+    return rounded(new, new.add("transpose", [matrix], perm=(1, 0), name=f"{w.name}_rows"), factors, w.name)
+
+
+def _matrix(new: Graph, w: Constant, factors: DType) -> Value:
     """Returns a weight [OC, C, *K] as [K1 * K2 ... * C, OC], with rows of zeros that make taps, and steps, whole."""
     made, read = w.extents[:2]
     turned: Value = new.add("transpose", [w], perm=(*range(2, w.rank), 1, 0))
-    if more := filled_channels(read, rounded=rounded) - read:
+    if more := filled_channels(read, factors) - read:
         ends = (*[0] * (w.rank - 2), more, 0)
         turned = new.add("pad", [turned], pads=(*[0] * w.rank, *ends), name=f"{w.name}_channels")
     terms = prod(w.extents[2:]) * (read + more)
     matrix: Value = new.add("reshape", [turned], shape=(terms, made), name=f"{w.name}_matrix")
-    if more := filled_terms(prod(w.extents[1:]), read, rounded=rounded) - terms:
+    if more := filled_terms(prod(w.extents[1:]), read, factors) - terms:
         matrix = new.add("pad", [matrix], pads=(0, 0, more, 0), name=f"{w.name}_steps")
     return matrix
 

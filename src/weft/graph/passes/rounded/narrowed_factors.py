@@ -21,6 +21,7 @@ from weft.cost import (
 )
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
+from weft.graph.passes.rounded.rounded_values import RoundedValues
 from weft.ir import ONE, Const
 from weft.support.dtypes import bf16, f16, f32
 from weft.targets.instructions import group_of
@@ -31,7 +32,7 @@ class NarrowedFactors:
 
     def __init__(self, planner: Planner) -> None:
         self.planner = planner
-        self.rounded: dict[Value, Value] = {}
+        self.rounded = RoundedValues(bf16)
         self.panels: dict[tuple[Value, bool, int], Value] = {}
 
     def product(self, new: Graph, node: Node, a: Value, b: Value, trans: bool) -> Value | None:
@@ -50,11 +51,11 @@ class NarrowedFactors:
             return None
         key = b, trans, panel
         if key not in self.panels:
-            packed, name = self.round(new, b), f"{b.name}_packed"
+            packed, name = self.rounded.of(new, b), f"{b.name}_packed"
             self.panels[key] = new.add(
                 "pack_matrix_groups", [packed], name=name, block=panel, group=group_of(bf16), trans=trans
             )
-        operands = [self.round(new, a), self.panels[key]]
+        operands = [self.rounded.of(new, a), self.panels[key]]
         return new.add("matmul_grouped", operands, columns=problem.columns, source=node.source)
 
     def _on_grid(
@@ -71,13 +72,7 @@ class NarrowedFactors:
             return None
         if is_vector:  # the time is that of reading the matrix, by columns; the vector stays as it is
             by_columns = b if trans else new.add("transpose", [b], perm=(1, 0), name=f"{b.name}_by_columns")
-            return new.add("matmul_summed", [a, self.round(new, by_columns)], trans=True, source=node.source)
-        return new.add("matmul_summed", [self.round(new, a), self.round(new, b)], trans=trans, source=node.source)
-
-    def round(self, new: Graph, v: Value) -> Value:
-        """Returns *v* rounded to bf16, if it is not so already."""
-        if v.dtype is bf16:
-            return v
-        if v not in self.rounded:
-            self.rounded[v] = new.add("cast", [v], dtype=bf16, name=f"{v.name}_bf16")
-        return self.rounded[v]
+            return new.add("matmul_summed", [a, self.rounded.of(new, by_columns)], trans=True, source=node.source)
+        return new.add(
+            "matmul_summed", [self.rounded.of(new, a), self.rounded.of(new, b)], trans=trans, source=node.source
+        )

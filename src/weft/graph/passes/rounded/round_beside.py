@@ -25,14 +25,18 @@ def round_beside(graph: Graph) -> Graph:
     users = graph.users()
     rounded: dict[Value, DType] = {}
     for n in graph.nodes:
-        x = n.inputs[0] if n.op == "cast" else None
-        if x is not None and _is_rounded(x, n) and (len(users[x]) > 1 or x in graph.roots) and _is_reduced(x):
+        x = _before_rounding(n)
+        if x is not None and (len(users[x]) > 1 or x in graph.roots) and _is_reduced(x):
             rounded.setdefault(x, n.output.dtype)
     return rewrite_graph(graph, _Beside(rounded).rewrite) if rounded else graph
 
 
-def _is_rounded(x: Value, cast: Node) -> bool:
-    return x.dtype.is_float and not is_narrow(x.dtype) and is_narrow(cast.output.dtype)
+def _before_rounding(n: Node) -> Value | None:
+    """Returns the value that *n* rounds, to a narrow type or to tf32; None where it does something else."""
+    x = n.inputs[0] if n.op in ("cast", "round_tf32") else None
+    if x is None or n.op == "round_tf32":
+        return x
+    return x if x.dtype.is_float and not is_narrow(x.dtype) and is_narrow(n.output.dtype) else None
 
 
 def _is_reduced(x: Value) -> bool:
@@ -49,7 +53,7 @@ class _Beside:
 
     def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         """Returns the result of a reduction that has a twin, or that twin in the place of a conversion."""
-        if node.op == "cast" and (x := node.inputs[0]) in self.twins and x is not None:
+        if (x := _before_rounding(node)) in self.twins and x is not None:
             return [self.twins[x]] if self.twins[x].dtype is node.output.dtype else None
         if len(node.outputs) != 1 or node.output not in self.rounded:
             return None

@@ -12,6 +12,7 @@ from functools import partial
 from weft.cost import FloatProduct, Planner, RoundedFactors, rounded_factor_plans, subject_of
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
+from weft.graph.passes.rounded.rounded_values import RoundedValues
 from weft.ir import Const
 from weft.support.dtypes import f32, u32
 
@@ -21,7 +22,7 @@ class Tf32Factors:
 
     def __init__(self, planner: Planner) -> None:
         self.planner = planner
-        self.rounded: dict[Value, Value] = {}
+        self.rounded = RoundedValues(u32)
         self.columns: dict[Value, Value] = {}
 
     def product(self, new: Graph, node: Node, a: Value, b: Value, trans: bool) -> Value | None:
@@ -35,18 +36,12 @@ class Tf32Factors:
         plans = partial(rounded_factor_plans, FloatProduct(rows, depth, columns, isinstance(b, Constant)), factors=u32)
         if not self.planner.decide(subject_of(node.output.name), RoundedFactors, plans).rounded:
             return None
-        right = self.round(new, b) if trans else self._by_columns(new, b)
-        return new.add("matmul_tf32", [self.round(new, a), right], source=node.source)
-
-    def round(self, new: Graph, v: Value) -> Value:
-        """Returns *v* rounded to tf32, as bits."""
-        if v not in self.rounded:
-            self.rounded[v] = new.add("round_tf32", [v], name=f"{v.name}_tf32")
-        return self.rounded[v]
+        right = self.rounded.of(new, b) if trans else self._by_columns(new, b)
+        return new.add("matmul_tf32", [self.rounded.of(new, a), right], source=node.source)
 
     def _by_columns(self, new: Graph, b: Value) -> Value:
         """Returns a rounded right factor with the terms of each column side by side."""
         if b not in self.columns:
             name = f"{b.name}_by_columns"
-            self.columns[b] = new.add("transpose", [self.round(new, b)], perm=(1, 0), name=name)
+            self.columns[b] = new.add("transpose", [self.rounded.of(new, b)], perm=(1, 0), name=name)
         return self.columns[b]

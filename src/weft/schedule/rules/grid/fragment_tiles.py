@@ -29,7 +29,7 @@ from weft.schedule.rules.grid.thread_reduction import epilogue_of, reader_of
 from weft.schedule.rules.grid.tile_axes import TileAxes, counts_terms, own_loops, reader_loops, tile_axes
 from weft.schedule.rules.grid.trying import can_take
 from weft.schedule.schedule import Schedule
-from weft.support.dtypes import DType, bf16
+from weft.support.dtypes import DType, bf16, f32
 from weft.support.errors import ScheduleError
 from weft.targets.instructions import COPY_BYTES, FRAGMENT, FRAGMENT_INSTRUCTIONS, GROUP_INSTRUCTIONS, sums_of, terms_of
 
@@ -239,15 +239,17 @@ def _lay_out_part(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes, si
     read = next(x for x in inputs_of(block_of(s, ref)) if x.buffer is written).indices
     names = [f"x{n}" for n in range(len(read))]
     along = [axes.depth.var if counts_terms(i, axes.depth.var, sizes[2]) else i for i in read]
-    parts = [(x, place[i]) for x, i in zip(names, along, strict=True) if isinstance(i, Var) and i in place]
+    parts = [(x, i) for x, i in zip(names, along, strict=True) if isinstance(i, Var) and i in place]
     if is_formula(s, copy):
         parts.reverse()  # rows of terms
     if len(parts) != len(("rows", "terms")):
         raise ScheduleError(f"the parts of {written.name} are no matrices")
     others = [x for x in names if x not in dict(parts)]
-    to = [*others, *[f"{x} // {size}" for x, size in parts], *[f"{x} % {size}" for x, size in parts]]
+    to = [*others, *[f"{x} // {place[i]}" for x, i in parts], *[f"{x} % {place[i]}" for x, i in parts]]
     s.transform_layout(copy, written.name, f"{', '.join(names)} -> {', '.join(to)}")
-    s.storage_align(copy, len(to) - 2, FRAGMENT.depth, FRAGMENT.quads)
+    # a thread reads two terms of tf32 of one column, where they are words: rows of 8 threads then begin 8 banks apart
+    of_words = written.dtype.bytes == f32.bytes and parts[0][1] is axes.column.var
+    s.storage_align(copy, len(to) - 2, FRAGMENT.depth, FRAGMENT.groups if of_words else FRAGMENT.quads)
 
 
 def _extents(tile: FragmentTile, factors: DType) -> tuple[int, int, int]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from weft.cost import Candidate, Inline, Planner, elements, inline_plans
-from weft.ir import Cast, Const, Select, reads_memory
+from weft.ir import Const, Select, reads_memory, rounded_operand
 from weft.loop import Block, Load, Store
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.cursors.tree import alloc_of, block_path, loops_on
@@ -57,12 +57,13 @@ def _chooses(block: Block) -> bool:
     values = [block.body.value]
     while values:
         value = values.pop()
+        given = rounded_operand(value)
         if isinstance(value, Select):
             if reads_memory(value.cond):
                 return False
             values += [value.then, value.other]
-        elif isinstance(value, Cast):
-            values.append(value.a)
+        elif given is not None:
+            values.append(given)
         elif not isinstance(value, Load | Const):
             return False
     return not isinstance(block.body.value, Const)

@@ -8,7 +8,7 @@ condition is the same where they are channels of one tap, and stores them as a v
 
 from __future__ import annotations
 
-from weft.ir import Cast, Select
+from weft.ir import Select, rounded_operand
 from weft.loop import Buffer, Load, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.placement import writers
@@ -26,7 +26,7 @@ def selects(s: Schedule, source: Buffer) -> bool:
     """Tells whether the elements of *source* are selected by conditions, or rounded, where it is made."""
     return any(
         isinstance(b.body, Store)
-        and (isinstance(b.body.value, Select) or (isinstance(b.body.value, Cast) and isinstance(b.body.value.a, Load)))
+        and (isinstance(b.body.value, Select) or isinstance(rounded_operand(b.body.value), Load))
         for b in writers(s.function, source)
     )
 
