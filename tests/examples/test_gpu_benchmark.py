@@ -55,7 +55,7 @@ def test_kernels_of_a_call_are_timed_together(driver: FakeDriver) -> None:
     given = inputs_of(model)
     driver.calls()
     model.run(given)
-    launches = len([c for c in driver.calls() if c.startswith("cuLaunchKernel")])
+    launches = len([c for c in driver.calls() if c.startswith("cuLaunchKernelEx")])
     seconds, found = device_time().kernel_seconds(model, given, 0.01)
     assert found == launches > 0
     graphs = [c for c in driver.calls() if c.startswith("cuGraphLaunch")]

@@ -51,11 +51,11 @@ class CudaCalls:
     """A device with CUDA as calls of a model use it, which has the table of its functions at `address`.
 
     It is given the addresses of `CUDA_FUNCTIONS`, the handles of a context and of kernels, these with the bytes of shared
-    memory that launches give their blocks, and where the constants are.
+    memory that launches give their blocks and whether they wait for the kernels before them, and where the constants are.
     """
 
     def __init__(
-        self, functions: Sequence[int], context: int, kernels: Sequence[tuple[int, int]], constants: int
+        self, functions: Sequence[int], context: int, kernels: Sequence[tuple[int, int, bool]], constants: int
     ) -> None: ...
     @property
     def address(self) -> int: ...

@@ -17,8 +17,10 @@ from weft.targets.scopes import DYNAMIC, FRAGMENT, GLOBAL, LOCAL, REGISTER, SHAR
 from weft.targets.target import EXPONENTIALS, PORTABLE, ROUNDING, TF32, Target
 
 AMPERE: Final = ("+mma", "+async_copy")
-HOPPER: Final = (*AMPERE, "+wgmma")
-"""The instructions by NVIDIA's names of generations: products by warps, copies that run ahead, products by groups of 4 warps."""
+BLACKWELL: Final = (*AMPERE, "+dependent_launch")
+HOPPER: Final = (*BLACKWELL, "+wgmma")
+"""The instructions by NVIDIA's names of generations: products by warps, copies that run ahead, kernels that start while others
+end, products by groups of 4 warps."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,8 @@ ARCHITECTURES: Final = {
     "sm_86": Architecture(128 << 10, 6 << 20, 84, 1536, 100 << 10),
     "sm_89": Architecture(128 << 10, 72 << 20, 128, 1536, 100 << 10),
     "sm_90": Architecture(256 << 10, 50 << 20, 132, 2048, 228 << 10, features=HOPPER, native=TF32),
-    "sm_100": Architecture(256 << 10, 126 << 20, 148, 2048, 228 << 10, native=TF32),
-    "sm_120": Architecture(128 << 10, 96 << 20, 170, 1536, 100 << 10, native=TF32),
+    "sm_100": Architecture(256 << 10, 126 << 20, 148, 2048, 228 << 10, features=BLACKWELL, native=TF32),
+    "sm_120": Architecture(128 << 10, 96 << 20, 170, 1536, 100 << 10, features=BLACKWELL, native=TF32),
 }
 """Architectures by NVRTC's names."""
 

@@ -111,6 +111,8 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
   const int *count = dlsym(module, symbol);
   if (found->run == NULL || count == NULL) return free(found), NOT_FOUND;
   found->arguments = *count;
+  snprintf(symbol, sizeof symbol, "%s_waits", name);
+  found->waits = dlsym(module, symbol) != NULL;
   return *function = found, 0;
 }
 int cuModuleGetGlobal_v2(uint64_t *place, size_t *size, void *module, const char *name) {

@@ -14,8 +14,9 @@ enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 10
        CAPTURE_INVALIDATED = 901 };
 enum { MOST_ARGUMENTS = 128 };
 
-/* A kernel: the function that runs it, how many arguments of 8 bytes it takes, and what it is allowed of a block's memory. */
-typedef struct { Kernel run; int arguments; unsigned shared; } Function;
+/* A kernel: the function that runs it, how many arguments of 8 bytes it takes, what it is allowed of a block's memory, and whether
+ * it waits for the kernels before it. */
+typedef struct { Kernel run; int arguments; unsigned shared; int waits; } Function;
 
 /* One call at a time is in the driver, and is recorded; nothing is done where it is to fail. */
 extern int fake_lock(void);

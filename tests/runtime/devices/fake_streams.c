@@ -4,7 +4,7 @@
    the arguments that they were given then. */
 #include "fake_cuda.h"
 
-enum { MOST_STREAMS = 64, THIS_THREAD = 1 };
+enum { MOST_STREAMS = 64, THIS_THREAD = 1, EARLY = 6 };
 
 typedef struct Command {
   struct Command *next;
@@ -129,14 +129,21 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, Stream *s) {
   if (!fake_is_on_device(from, size) || !fake_is_on_device(to, size) || !is_stream(s)) return INVALID_VALUE;
   return ask(s, &(Command){.to = (void *)(uintptr_t)to, .from = (const void *)(uintptr_t)from, .size = size});
 }
-int cuLaunchKernel(const Function *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared, Stream *s, void **arguments, void **extra) {
-  IN_CONTEXT(" %u %u %u %u %u %u", gx, gy, gz, bx, by, bz);
-  if (gy > 65535 || gz > 65535 || bx * by * bz > MOST_THREADS || extra || !is_stream(s)) return INVALID_VALUE;
-  if (shared > 48 << 10 && shared > kernel->shared) return INVALID_VALUE;
-  Command launch = {.kernel = kernel, .shape = {gx, gy, gz, bx, by, bz}};
+typedef struct { int id, pad; union { int is_allowed; uint64_t all[8]; } value; } Attribute;
+typedef struct { unsigned shape[6], shared; Stream *stream; const Attribute *attributes; unsigned count; } Launch;
+
+/* A kernel that waits for those before it by itself may start early, and no other: what it reads might not be there yet. */
+int cuLaunchKernelEx(const Launch *l, const Function *kernel, void **arguments, void **extra) {
+  const unsigned *n = l->shape;
+  IN_CONTEXT(" %u %u %u %u %u %u%s", n[0], n[1], n[2], n[3], n[4], n[5], l->count ? " early" : "");
+  if (n[1] > 65535 || n[2] > 65535 || n[3] * n[4] * n[5] > MOST_THREADS || extra || !is_stream(l->stream)) return INVALID_VALUE;
+  if (l->shared > 48 << 10 && l->shared > kernel->shared) return INVALID_VALUE;
+  if (l->count > 1 || (l->count && (l->attributes->id != EARLY || !l->attributes->value.is_allowed))) return INVALID_VALUE;
+  if (l->count && !kernel->waits) return LAUNCH_FAILED;
+  Command launch = {.kernel = kernel};
+  memcpy(launch.shape, n, sizeof launch.shape);
   for (int i = 0; i < kernel->arguments; i++) memcpy(&launch.values[i], arguments[i], sizeof launch.values[i]);
-  return ask(s, &launch);
+  return ask(l->stream, &launch);
 }
 
 int cuStreamBeginCapture_v2(Stream *s, int mode) {

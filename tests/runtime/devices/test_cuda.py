@@ -47,17 +47,27 @@ def test_copies_and_a_launch(driver: FakeDriver) -> None:
         "cuModuleLoadData",  # once for both kernels
         "cuModuleGetFunction fn_scale",
         "cuModuleGetGlobal_v2 fn_scale_shared_bytes",  # it asks for no memory
+        "cuModuleGetGlobal_v2 fn_scale_waits",  # nor to be launched early
         "cuModuleGetFunction fn_scale",
         "cuModuleGetGlobal_v2 fn_scale_shared_bytes",  # it asks for no memory
+        "cuModuleGetGlobal_v2 fn_scale_waits",  # nor to be launched early
         "cuMemAlloc_v2 256",
         "cuMemAlloc_v2 256",
         "cuMemcpyHtoDAsync_v2 32",
         "cuStreamSynchronize",
-        "cuLaunchKernel 2 1 1 2 1 1",
+        "cuLaunchKernelEx 2 1 1 2 1 1",
         "cuMemcpyDtoDAsync_v2 28",
         "cuMemcpyDtoHAsync_v2 28",
         "cuStreamSynchronize",
     ]
+
+
+def test_a_kernel_that_waits_by_itself_is_launched_early(driver: FakeDriver) -> None:
+    waiting = SCALE.replace("extern", 'extern "C" const unsigned int fn_scale_waits = 1;\nextern', 1)
+    device = open_device("cuda", "", ["fn_scale"], [pretended_cubin(host_text(waiting))])
+    block = device.alloc(8)
+    device.launch(0, (1, 1, 1, 2, 1, 1), [Argument(block, 0), Argument(None, 3)])
+    assert driver.calls()[-1] == "cuLaunchKernelEx 1 1 1 2 1 1 early"
 
 
 def test_all_is_given_back(driver: FakeDriver) -> None:

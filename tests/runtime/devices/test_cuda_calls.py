@@ -74,9 +74,9 @@ def test_the_second_call_is_captured_and_the_third_replayed(driver: FakeDriver, 
         pair.check(rows_of(seed))
         made.append(called(driver))
     first, second, third, fourth = made
-    launches = first["cuLaunchKernel"]
+    launches = first["cuLaunchKernelEx"]
     assert launches >= LAYERS
-    assert second["cuLaunchKernel"] == launches
+    assert second["cuLaunchKernelEx"] == launches
     assert [second[n] for n in ("cuStreamBeginCapture_v2", "cuGraphInstantiateWithFlags", "cuGraphLaunch")] == [1, 1, 1]
     names = ("cuMemcpyHtoDAsync_v2", "cuGraphLaunch", "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize")
     for later in (third, fourth):
@@ -191,11 +191,11 @@ def test_inputs_and_outputs_in_pieces(driver: FakeDriver) -> None:
     assert calls["cuStreamSynchronize"] == 1
 
 
-@pytest.mark.parametrize("function", ["cuMemcpyHtoDAsync_v2", "cuLaunchKernel", "cuMemcpyDtoHAsync_v2"])
+@pytest.mark.parametrize("function", ["cuMemcpyHtoDAsync_v2", "cuLaunchKernelEx", "cuMemcpyDtoHAsync_v2"])
 def test_a_failure_ends_one_call(driver: FakeDriver, pair: Pair, function: str) -> None:
     pair.check(rows_of(0))
     driver.fail(function, 1)
-    if function == "cuLaunchKernel":  # in a capture, which is then given up: without it, the failure is told
+    if function == "cuLaunchKernelEx":  # in a capture, which is then given up: without it, the failure is told
         pair.check(rows_of(1))
         driver.fail(function, 1)
     with pytest.raises(DeviceError) as error:
@@ -246,7 +246,7 @@ def test_launches_that_are_noted_are_made_again(driver: FakeDriver, pair: Pair) 
     assert len(launches) >= LAYERS
     driver.calls()
     assert device.repeat(launches, 3) == pytest.approx(1e-3)  # of the pretended driver's clock
-    assert called(driver)["cuLaunchKernel"] == 3 * len(launches)
+    assert called(driver)["cuLaunchKernelEx"] == 3 * len(launches)
     assert driver.live()["graphs"] == 1
 
 
@@ -271,7 +271,7 @@ def test_checks_of_indices_come_last(driver: FakeDriver) -> None:
     driver.calls()
     pair.check(ids)
     calls = called(driver)
-    assert (calls["cuGraphLaunch"], calls["cuLaunchKernel"], calls["cuStreamSynchronize"]) == (1, 0, 1)
+    assert (calls["cuGraphLaunch"], calls["cuLaunchKernelEx"], calls["cuStreamSynchronize"]) == (1, 0, 1)
     for wrong in (20, -21):
         with pytest.raises(RuntimeFailure, match=rf"index {wrong} is outside of -20 to 19"):
             pair.there.run([np.array([3, wrong, 0, 1])])

@@ -12,6 +12,7 @@ from weft.codegen.c_family.dialect import C_KEYWORDS, CXX_KEYWORDS, Dialect
 from weft.codegen.c_family.thread_statements import ThreadWords, thread_statements
 from weft.codegen.c_family.vector_words import MemoryVectors
 from weft.codegen.cuda.async_copies import COPIES, COPY_HELPERS, DYNAMIC_SCOPE, SWIZZLED_SCOPE, piece, write_dynamic
+from weft.codegen.cuda.dependent_launches import LAUNCH_HELPERS
 from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, PRODUCTS
 from weft.codegen.cuda.group_products import GROUP_HELPERS, GROUP_PRODUCTS
 from weft.loop import BARRIER, WARP_BARRIER
@@ -62,6 +63,7 @@ OWN_HELPERS: Final[Mapping[str, str]] = {
     **FRAGMENT_HELPERS,
     **GROUP_HELPERS,
     **COPY_HELPERS,
+    **LAUNCH_HELPERS,
     "min_f32": _asm("min_f32", "min.NaN.f32", _FLOAT, _FLOAT, _FLOAT),
     "max_f32": _asm("max_f32", "max.NaN.f32", _FLOAT, _FLOAT, _FLOAT),
     "exp2_flushed_f32": _asm("exp2_flushed_f32", "ex2.approx.ftz.f32", _FLOAT, _FLOAT),

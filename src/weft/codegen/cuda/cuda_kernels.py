@@ -15,6 +15,7 @@ from weft.codegen.c_family.writer import Writer
 from weft.codegen.cuda.async_copies import COPY_HELPERS, COPY_MACROS
 from weft.codegen.cuda.cuda_dialect import CUDA, OWN_HELPERS
 from weft.codegen.cuda.cuda_head import HEAD
+from weft.codegen.cuda.dependent_launches import write_turn
 from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, GATHER, MMA
 from weft.codegen.cuda.group_products import GROUP_HELPERS, GROUP_MACROS, PRODUCT_MACROS
 from weft.loop import Buffer, Function, MayAlias, Program, find_note
@@ -64,12 +65,12 @@ def _define(w: Writer, fn: Function) -> str:
         params.append(
             f"{pointer_type(w, p)}{restrict}{name}" if isinstance(p, Buffer) else f"{scalar_type(p.dtype)} {name}"
         )
+    symbol = symbol_of(fn.name)
+    asked = write_turn(w, fn, symbol)
     write(w, fn.body)
     x, y, z = threads_of(fn)
-    symbol = symbol_of(fn.name)
-    asked = (
-        f'extern "C" __device__ unsigned int {dynamic_symbol(symbol)} = {w.dynamic_bytes};\n' if w.dynamic_bytes else ""
-    )
+    if w.dynamic_bytes:
+        asked += f'extern "C" __device__ unsigned int {dynamic_symbol(symbol)} = {w.dynamic_bytes};\n'
     memory = "  WEFT_DYNAMIC(weft_dynamic)\n" if w.dynamic_bytes else ""
     head = f'extern "C" __global__ void __launch_bounds__({x * y * z})\n{symbol}({", ".join(params)})'
     return f"{asked}{head} {{\n{memory}{w.body()}\n}}"

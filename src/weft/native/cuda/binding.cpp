@@ -17,12 +17,12 @@ static weft_cuda_driver driver_of(const std::vector<uint64_t> &functions) {
 
 class CudaCalls {
   public:
-    using Kernel = std::pair<uint64_t, uint64_t>; // a handle, and bytes of shared memory
+    using Kernel = std::tuple<uint64_t, uint64_t, bool>; // a handle, bytes of shared memory, and whether it waits by itself
 
     CudaCalls(const std::vector<uint64_t> &functions, uint64_t context, const std::vector<Kernel> &kernels, uint64_t constants) {
         weft_cuda_driver driver = driver_of(functions);
         std::vector<weft_cuda_kernel> given;
-        for (auto [handle, shared] : kernels) given.push_back({reinterpret_cast<void *>(handle), shared});
+        for (auto [handle, shared, waits] : kernels) given.push_back({reinterpret_cast<void *>(handle), shared, waits});
         device_ = weft_cuda_open(&driver, reinterpret_cast<void *>(context), given.data(), static_cast<int32_t>(given.size()),
                                  constants);
         if (device_ == nullptr) throw std::bad_alloc();

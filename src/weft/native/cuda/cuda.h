@@ -12,6 +12,19 @@
 extern "C" {
 #endif
 
+/* An attribute of a launch, and the grid of a launch with its attributes: `CUlaunchAttribute` and `CUlaunchConfig`. */
+typedef struct weft_cuda_attribute {
+  int32_t id, pad;
+  int64_t value[8];
+} weft_cuda_attribute;
+
+typedef struct weft_cuda_launch {
+  unsigned grid[6], shared; /* blocks and threads along x, y and z; bytes */
+  void *stream;
+  weft_cuda_attribute *attributes;
+  unsigned count;
+} weft_cuda_launch;
+
 /* The functions of the driver that are called, with their parameters (NVIDIA, "CUDA Driver API", 13.0). Pointers are handles. */
 #define WEFT_CUDA_FUNCTIONS(F) \
   F(cuCtxSetCurrent, (void *context)) \
@@ -29,8 +42,7 @@ extern "C" {
   F(cuMemcpyHtoDAsync_v2, (uint64_t to, const void *from, size_t bytes, void *stream)) \
   F(cuMemcpyDtoHAsync_v2, (void *to, uint64_t from, size_t bytes, void *stream)) \
   F(cuMemcpyDtoDAsync_v2, (uint64_t to, uint64_t from, size_t bytes, void *stream)) \
-  F(cuLaunchKernel, (void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned x, unsigned y, unsigned z, \
-                     unsigned shared, void *stream, void **arguments, void **extra)) \
+  F(cuLaunchKernelEx, (const weft_cuda_launch *launch, void *kernel, void **arguments, void **extra)) \
   F(cuStreamBeginCapture_v2, (void *stream, int mode)) \
   F(cuStreamEndCapture, (void *stream, void **graph)) \
   F(cuGraphInstantiateWithFlags, (void **made, void *graph, uint64_t flags)) \
@@ -49,10 +61,12 @@ typedef void (*weft_cuda_note)(void *to, int32_t kernel, const int64_t grid[6], 
 
 typedef struct weft_cuda weft_cuda;
 
-/* A kernel: the driver's handle, and the bytes of shared memory that a launch gives each block beside what the kernel declares. */
+/* A kernel: the driver's handle, and the bytes of shared memory that a launch gives each block beside what the kernel declares. One
+ * that waits for the kernels before it by itself is launched early (programmatic dependent launch). */
 typedef struct weft_cuda_kernel {
   void *handle;
   uint64_t shared;
+  int32_t waits;
 } weft_cuda_kernel;
 
 /* How often calls have handed launches over: one by one, as graphs, and how many graphs there were made. */

@@ -10,6 +10,7 @@
 #define LAUNCH_WORDS 8
 #define FEWEST_COMMANDS 4 /* of a graph: fewer are launched as fast one by one */
 #define THIS_THREAD 1     /* a mode of capture: what other threads do is left alone */
+#define PROGRAMMATIC_STREAM_SERIALIZATION 6 /* an attribute of a launch */
 
 static const int64_t MOST_BLOCKS[3] = {INT32_MAX, 65535, 65535}; /* of a grid along x, y and z */
 
@@ -55,8 +56,10 @@ static int32_t launch(const call *c, int64_t *w) {
   void *arguments[WEFT_MOST_ARGUMENTS];
   for (int64_t i = 0; i < w[0]; i++) arguments[i] = &w[LAUNCH_WORDS + i];
   const weft_cuda_kernel *kernel = &c->device->kernels[w[1]];
-  return c->device->driver.cuLaunchKernel(kernel->handle, (unsigned)w[2], (unsigned)w[3], (unsigned)w[4], (unsigned)w[5],
-                                          (unsigned)w[6], (unsigned)w[7], (unsigned)kernel->shared, c->stream, arguments, NULL);
+  weft_cuda_attribute early = {PROGRAMMATIC_STREAM_SERIALIZATION, 0, {1}};
+  weft_cuda_launch shape = {{0}, (unsigned)kernel->shared, c->stream, &early, kernel->waits != 0};
+  for (int32_t i = 0; i < 6; i++) shape.grid[i] = (unsigned)w[2 + i];
+  return c->device->driver.cuLaunchKernelEx(&shape, kernel->handle, arguments, NULL);
 }
 
 /* Hands the commands to the driver one by one; returns its status, and which function that is of. */
@@ -64,7 +67,7 @@ static int32_t issue(const call *c, const char **function) {
   int32_t status = 0;
   for (int64_t *w = c->segment.words, *end = w + c->segment.length; w < end && status == 0;) {
     int is_move = w[0] == MOVE;
-    *function = is_move ? "cuMemcpyDtoDAsync_v2" : "cuLaunchKernel";
+    *function = is_move ? "cuMemcpyDtoDAsync_v2" : "cuLaunchKernelEx";
     status = is_move ? c->device->driver.cuMemcpyDtoDAsync_v2((uint64_t)w[1], (uint64_t)w[2], (size_t)w[3], c->stream)
                      : launch(c, w);
     w += is_move ? 4 : LAUNCH_WORDS + w[0];

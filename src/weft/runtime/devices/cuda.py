@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from weft.runtime.devices.block_pool import BlockPool
 from weft.runtime.devices.cuda_calls import CudaCalls
-from weft.runtime.devices.cuda_kernel import CudaKernel, kernel_in
+from weft.runtime.devices.cuda_kernel import CudaKernel, kernel_in, launch
 from weft.runtime.devices.cuda_library import INSTALL, call, check_grid, find_devices, handle_from, library
 from weft.runtime.devices.device import Argument
 from weft.support.errors import DeviceError, ToolchainError
@@ -129,10 +129,7 @@ class CudaDevice:
         check_grid(grid)
         self._enter()
         values = [c_int64(a.at) if a.block is None else c_uint64(_place(a)) for a in arguments]
-        places = (c_void_p * max(1, len(values)))(*[addressof(v) for v in values])
-        shape = [c_uint(n) for n in grid]
-        found, stream = self._kernels[kernel], c_void_p(self._stream)
-        call("cuLaunchKernel", c_void_p(found.handle), *shape, c_uint(found.shared), stream, places, None)
+        launch(self._kernels[kernel], grid, self._stream, [addressof(v) for v in values])
 
     def seconds(self, work: Callable[[], object]) -> float:
         """Returns the seconds that the device takes for the launches that *work* makes: as one graph, none waits for Python."""

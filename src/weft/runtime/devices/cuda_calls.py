@@ -17,7 +17,7 @@ class CudaCalls:
 
     def __init__(self, context: int, kernels: Sequence[CudaKernel], constants: int) -> None:
         functions = [cast(getattr(library(), name), c_void_p).value or 0 for name in _rt.CUDA_FUNCTIONS]
-        self._native = _rt.CudaCalls(functions, context, [(k.handle, k.shared) for k in kernels], constants)
+        self._native = _rt.CudaCalls(functions, context, [(k.handle, k.shared, k.waits) for k in kernels], constants)
 
     @property
     def address(self) -> int:
