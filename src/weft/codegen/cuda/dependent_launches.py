@@ -23,16 +23,16 @@ _FEATURE: Final = "dependent_launch"
 LAUNCH_HELPERS: Final = {
     "take_turn": """static inline uint32_t weft_take_turn() {
   uint32_t zero;
-  asm volatile("griddepcontrol.launch_dependents;");
   asm volatile("{ .reg .u32 t; griddepcontrol.wait; mov.u32 t, %%clock; popc.b32 t, t; shr.u32 %0, t, 6; }"
                : "=r"(zero) :: "memory");
   return zero;
 }""",
+    "give_turn": """static inline void weft_give_turn() { asm volatile("griddepcontrol.launch_dependents;"); }""",
 }
 """The instructions, as a helper."""
 
 
-def write_turn(f: Writer, fn: Function, symbol: str) -> str:
+def write_begin(f: Writer, fn: Function, symbol: str) -> str:
     """Has a kernel, called *symbol* in the code, wait for those before it where the target can.
 
     Returns the definition of the number that tells of it.
@@ -45,3 +45,9 @@ def write_turn(f: Writer, fn: Function, symbol: str) -> str:
     for b in [p for p in fn.params if isinstance(p, Buffer) and p not in changed]:
         f.line(f"{f.name(b)} += {zero};")
     return f'extern "C" __device__ unsigned int {dependent_symbol(symbol)} = 1;\n'
+
+
+def write_end(f: Writer) -> None:
+    """Has the next kernel begin, where the target can: what threads do after that is little."""
+    if f.target.has(_FEATURE):
+        f.line(f"{f.helper('give_turn')}();")
