@@ -97,7 +97,6 @@ GROUPS = "".join(
 OWN_HELPERS = {
     **FRAGMENT_HELPERS,
     "take_turn": "static inline uint32_t weft_take_turn() { return 0; }",
-    "give_turn": "static inline void weft_give_turn() {}",
     "exp_f32": "static inline float weft_exp_f32(float x) { return __builtin_expf(x); }",
     "exp_f64": "static inline double weft_exp_f64(double x) { return __builtin_exp(x); }",
     "exp2_f32": "static inline float weft_exp2_f32(float x) { return __builtin_exp2f(x); }",

@@ -15,7 +15,7 @@ from weft.codegen.c_family.writer import Writer
 from weft.codegen.cuda.async_copies import COPY_HELPERS, COPY_MACROS
 from weft.codegen.cuda.cuda_dialect import CUDA, OWN_HELPERS
 from weft.codegen.cuda.cuda_head import HEAD
-from weft.codegen.cuda.dependent_launches import write_begin, write_end
+from weft.codegen.cuda.dependent_launches import write_begin
 from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, GATHER, MMA
 from weft.codegen.cuda.group_products import GROUP_HELPERS, GROUP_MACROS, PRODUCT_MACROS
 from weft.loop import Buffer, Function, MayAlias, Program, find_note
@@ -68,7 +68,6 @@ def _define(w: Writer, fn: Function) -> str:
     symbol = symbol_of(fn.name)
     asked = write_begin(w, fn, symbol)
     write(w, fn.body)
-    write_end(w)
     x, y, z = threads_of(fn)
     if w.dynamic_bytes:
         asked += f'extern "C" __device__ unsigned int {dynamic_symbol(symbol)} = {w.dynamic_bytes};\n'
