@@ -20,10 +20,11 @@ from weft.targets.grid_machines import OPENCL
 from weft.te import placeholder
 
 
-def of_best() -> Case:
+def of_best(*shape: int) -> Case:
     """The place of the largest element of each row."""
-    x = placeholder((2, 4096), f32, "x")
-    return case([x], list(OPERATORS["argmax"]([x], {"axis": 1})), lambda v: [np.argmax(v, axis=1, keepdims=True)])
+    x = placeholder(shape, f32, "x")
+    found = list(OPERATORS["argmax"]([x], {"axis": -1}))
+    return case([x], found, lambda v: [np.argmax(v, axis=-1, keepdims=True)])
 
 
 def of_differences() -> Case:
@@ -39,7 +40,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "two axes and an epilogue": lambda: of_operator("reduce_l2", [(3, 64, 64)], {"axes": (1, 2), "keepdims": False}),
     "parts of different lengths": lambda: of_operator("reduce_min", [(5003,)], {"axes": (0,), "keepdims": False}),
     "elements beside their row's value": of_differences,
-    "the best and its place": of_best,
+    "the best and its place": lambda: of_best(2, 4096),
+    "the best of one row": lambda: of_best(4096),
 }
 
 

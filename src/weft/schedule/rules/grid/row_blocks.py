@@ -32,6 +32,7 @@ from weft.schedule.rules.block_facts import (
     inputs_of,
     is_reduction,
     reads_along,
+    spatial_axes,
 )
 from weft.schedule.rules.grid.row_group import RowsOf, group_facts, kept_results, read_again, rows_of, twin_results
 from weft.schedule.rules.grid.thread_reduction import epilogue_of
@@ -109,7 +110,7 @@ def _place(s: Schedule, refs: Sequence[BlockRef], depth: int, choice: RowThreads
         added.append(final)
     last = twin_results(s, refs)
     before = [*refs, *added][: -len(last) or None]
-    loops = list(s.loops(before[-1]))[:depth] or [_unit_loop(s, before[-1])]
+    loops = _row_loops(s, before[-1], depth) or [_unit_loop(s, before[-1])]
     for ref in reversed(before[:-1]):
         s.compute_at(ref, loops[-1])
     for ref in last:
@@ -117,6 +118,14 @@ def _place(s: Schedule, refs: Sequence[BlockRef], depth: int, choice: RowThreads
     row = s.fuse(loops) if len(loops) > 1 else loops[0]
     around = s.split(row, [None, choice.rows]) if choice.rows > 1 else (row,)
     return _Work(s, choice, tuple(around), added, final)
+
+
+def _row_loops(s: Schedule, ref: BlockRef, depth: int) -> list[LoopRef]:
+    """Returns the loops over the first *depth* axes of a block's results; an axis of one element may have none."""
+    block = block_of(s, ref)
+    rows = spatial_axes(block)[:depth]
+    bound = {v for a, b in zip(block.axes, block.bindings, strict=True) if a in rows for v in free_vars(b)}
+    return [f for f in s.loops(ref) if f.var in bound]
 
 
 def _unit_loop(s: Schedule, ref: BlockRef) -> LoopRef:
@@ -150,7 +159,7 @@ class _Work:
         s, choice = self.s, self.choice
         step, thread, lane = self._split(ref)
         parts = s.cross_thread_reduce(ref, thread, self.axis)
-        if block_of(s, ref).writes[0].buffer not in s.function.params:
+        if ref != self.final and block_of(s, ref).writes[0].buffer not in s.function.params:
             s.set_scope(ref, "local")
         if choice.lanes > 1:
             for name in _vector_inputs(s, parts, lane):
