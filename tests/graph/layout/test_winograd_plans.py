@@ -14,8 +14,7 @@ from weft.cost.graph.winograd import SKIPPED
 from weft.graph import Graph, Node
 from weft.graph.layout.winograd_plans import part_of_whole, tile_sizes, tiling_of, winograd_plans
 from weft.support.dtypes import f32
-from weft.targets import Target
-from weft.targets.records import Grid
+from weft.targets import Grid, Target
 
 
 def best(layer: Layer, target: Target, others: int = 0) -> Winograd | None:

@@ -117,8 +117,8 @@ def best_by_winograd(layer: Layer, target: Target) -> float:
 def _plans(layer: Layer, m: int, *, may_mix: bool) -> list[Winograd]:
     """Returns the plans with tiles of *m* x *m* outputs: all at once, some rows of tiles of an image, or a part of a row.
 
-    With all tiles in one patch their sizes may be mixed if *may_mix*, but tiles of one row or column save nothing. A transposed convolution
-    is not cut into patches.
+    With all tiles in one patch their sizes are mixed too if they *may_mix*, but tiles of one row or column save nothing. A
+    transposed convolution is not cut into patches.
     """
     rows, columns = -(-layer.height // m), -(-layer.width // m)
     whole = Winograd(m, (layer.images, rows, columns))
