@@ -14,7 +14,7 @@ from weft.cost.graph.winograd import SKIPPED
 from weft.graph import Graph, Node
 from weft.graph.layout.winograd_plans import part_of_whole, tile_sizes, tiling_of, winograd_plans
 from weft.support.dtypes import f32
-from weft.targets import Target
+from weft.targets import Grid, Target
 
 
 def best(layer: Layer, target: Target, others: int = 0) -> Winograd | None:
@@ -65,6 +65,13 @@ def test_tiles_are_mixed_where_they_would_overhang() -> None:
     assert all(
         min(n for size in tile_sizes(p, layer(p.patch[1] * p.tile - 1, 128, 128)) for n in size) > 1 for p in mixed
     )
+
+
+def test_tiles_are_not_mixed_where_each_size_is_launched_by_itself() -> None:
+    cores = WIDE.having(kind="grid", grid=Grid(), l3=256 << 20)
+    assert not cores.has_threads
+    assert not any(c.decision.mixed for c in winograd_plans(layer(14, 256, 256), cores))
+    assert best(layer(14, 256, 256), cores) == Winograd(4, (1, 4, 4))
 
 
 def test_products_that_wait_for_weights_gain_nothing_from_fewer_tiles() -> None:
