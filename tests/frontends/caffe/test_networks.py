@@ -13,7 +13,7 @@ from weft.driver.checking.reference import run_graph
 from weft.frontends.dispatch import to_graph
 
 TOLERANCE = 1e-4
-COMPILED = ("resnet", "others")
+COMPILED = ("resnet", "others", "forks")
 """Those that are compiled in the quick tests, and interpreted in the slow ones; others the other way round."""
 
 

@@ -129,7 +129,7 @@ def test_states_are_kept(name: str, tmp_path: Path) -> None:
     model = weft.compile(path)
     state, held = model.new_state(), tuple(np.zeros(s) for s in shapes)
     for k in range(3):
-        x = np.random.default_rng(k).standard_normal((1, *[v for v in net.values()])).astype(np.float32)
+        x = np.random.default_rng(k).standard_normal((1, *net.values())).astype(np.float32)
         wanted, *held_ = step(x, *held)
         held = tuple(held_)
         np.testing.assert_allclose(model.run([x], state=state)[0], wanted, rtol=1e-4, atol=1e-5)
