@@ -148,11 +148,22 @@ def of_jax() -> set[str]:
         found = importlib.import_module(f"tests.frontends.jax.{module}")
         for function, given in (case for name in tables for case in getattr(found, name).values()):
             texts.append(jax.jit(function, keep_unused=True).lower(*given).as_text())
-    made = set[str]()
-    for match in (m for t in texts for m in _OPERATION.finditer(t)):
-        made |= {match[1], f"custom_call {match[2]}", f"custom_call @{match[3]}"}
-    return made
+    factors = importlib.import_module("tests.frontends.jax.functions").FACTORS
+    for name in ("cholesky", "triangles from the left"):  # for other devices than a CPU, as a test has them
+        function, given = factors[name]
+        texts.append(jax.export.export(jax.jit(function), platforms=["tpu"])(*given).mlir_module())
+    return {name for text in texts for line in text.splitlines() for name in _of_line(line)}
 
+
+def _of_line(line: str) -> Iterator[str]:
+    for match in _OPERATION.finditer(line):
+        yield from (match[1], f"custom_call {match[2]}", f"custom_call @{match[3]}")
+        if "complex<" in line:
+            yield f"complex {OF_PAIRS.get(match[1], match[1])}"
+
+
+OF_PAIRS: Final = {"complex": "joined", "real": "taken_apart", "imag": "taken_apart"}
+"""The names in the table of operations that make pairs of real values, and take them apart."""
 
 READERS: Final[Mapping[str, Callable[[], set[str]]]] = {
     "TensorFlow": of_tensorflow,
