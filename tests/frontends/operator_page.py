@@ -120,8 +120,7 @@ FORMATS: Final = (
         {
             "_contrib_quantize_v2, _contrib_dequantize, _contrib_quantized_*, _sg_mkldnn_*": "networks quantised for one library",
             "_contrib_Proposal, _contrib_MultiProposal": "regions of detectors: take the boxes and scores before them",
-            "Correlation": "no operator of Weft's compares images at all offsets",
-            "_npi_concatenate, _npi_stack, _npi_pad, _npx_reshape, _npi_where_rscalar, _unravel_index": "build the network from "
+            "_npi_where_lscalar, _npi_where_rscalar, _npx_one_hot, _unravel_index": "build the network from "
             "`mxnet.nd`'s operators",
             "ring_buffer, `RNN` with lengths, projections or clipped states, sparse arrays, channels last": "not supported",
         },
@@ -132,7 +131,7 @@ FORMATS: Final = (
         "darknet.registry:TABLE",
         "sections",
         {
-            "rnn, gru, lstm, crnn, conv_lstm": "recurrent layers",
+            "conv_lstm, history": "states of images with gates, or of several images",
             "local, xnor, Gaussian_yolo, implicit_weights": "not supported",
         },
     ),

@@ -13,6 +13,8 @@ PARAMETERS = {
     "Deconvolution": "convolution_param",
     "BatchNorm": "batch_norm_param",
     "InnerProduct": "inner_product_param",
+    "DepthwiseConvolution": "convolution_param",
+    "ConvolutionDepthwise": "convolution_param",
     "ShuffleChannel": "shuffle_channel_param",
     "Normalize": "norm_param",
 }
@@ -149,7 +151,17 @@ def others() -> Net:
     return net
 
 
-NETWORKS = {f.__name__: f().layers for f in (alexnet, squeezenet, resnet, segmenter, others)}
+def forks() -> Net:
+    """Layers that forks of Caffe have."""
+    net = Net(1, 4, 8, 8)
+    net.add("DepthwiseConvolution", num_output=4, kernel_size=3, pad=1)
+    net.add("BN", bn_mode="INFERENCE")
+    net.add("ConvolutionDepthwise", num_output=8, kernel_size=3, stride=2, bias_term=False)
+    net.add("BN", eps=0.01)
+    return net
+
+
+NETWORKS = {f.__name__: f().layers for f in (alexnet, squeezenet, resnet, segmenter, others, forks)}
 
 
 def image_of(layers: list[Layer]) -> Array:

@@ -72,6 +72,11 @@ class Reference:
                     out += np.einsum("nchw,oc->nohw", at, weight[:, :, i, j])
         return y + b.reshape(-1, 1, 1)
 
+    def DepthwiseConvolution(self, x: list[Array], p: Fields, one: Layer) -> Array:
+        return self.Convolution(x, {**p, "group": x[0].shape[1]}, one)
+
+    ConvolutionDepthwise = DepthwiseConvolution
+
     def Deconvolution(self, x: list[Array], p: Fields, one: Layer) -> Array:
         n, g, (kh, kw), (sh, sw), (ph, pw), _ = _window(p)
         c, h, w = x[0].shape[1:]
@@ -131,6 +136,15 @@ class Reference:
         self.blobs[one.name] = [*made, np.array([factor], np.float32)]
         mean, variance = [_per_channel(v.astype(np.float64) / factor, x[0]) for v in made]
         return (x[0] - mean) / np.sqrt(variance + p.get("eps", 1e-5))
+
+    def BN(self, x: list[Array], p: Fields, one: Layer) -> Array:
+        count, drawn = x[0].shape[1:2], range(2 if p.get("bn_mode") else 3)
+        scale, bias, *mean = (_per_channel(self._draw(one, count, 0.3), x[0]) for _ in drawn)
+        if not mean:
+            return x[0] * scale + bias
+        self.blobs[one.name].append(np.abs(self.blobs[one.name][0]) + np.float32(0.5))
+        variance = _per_channel(self.blobs[one.name][3].astype(np.float64), x[0])
+        return (x[0] - mean[0]) / np.sqrt(variance + p.get("eps", 1e-5)) * scale + bias
 
     def Scale(self, x: list[Array], p: Fields, one: Layer) -> Array:
         if len(x) == 2:

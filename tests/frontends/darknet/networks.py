@@ -174,6 +174,26 @@ SQUEEZE_AND_EXCITE: Sections = [
     section("softmax", groups=3, temperature=0.5),
 ]
 
+ALIASES: Sections = [
+    net(16, channels=4),
+    ("conv", conv(8)[1]),
+    ("max", maxpool()[1]),
+    ("normalization", {"size": "3", "alpha": "0.1", "beta": "0.75", "kappa": "1"}),
+    section("empty"),
+    section("conv", filters=8, size=1, activation="linear"),
+    section("residual", from_=-3, activation="leaky"),
+    section("silence"),
+    section("reorg_old", stride=2),
+    section("deconv", filters=6, size=2, stride=2, activation="relu"),
+    section("local_avg", size=3, stride=1),
+    section("activation", activation="elu"),
+    section("avg"),
+    section("conn", output=12, activation="linear"),
+    section("logxent"),
+    section("soft", groups=3),
+]
+"""The other names that layers have."""
+
 NETWORKS = {
     "yolov3_tiny": YOLOV3_TINY,
     "yolov4_tiny": YOLOV4_TINY,
@@ -181,6 +201,7 @@ NETWORKS = {
     "yolov2": YOLOV2,
     "yolov1": YOLOV1,
     "squeeze_and_excite": SQUEEZE_AND_EXCITE,
+    "aliases": ALIASES,
 }
 
 

@@ -268,3 +268,6 @@ class Reference:
 
     def detection(self, x: Array, o: Options) -> Array:
         return x.reshape(x.shape[0], -1)
+
+    conv, deconv, conn, max, local_avg, avg = convolutional, deconvolutional, connected, maxpool, local_avgpool, avgpool
+    normalization, soft, residual, reorg_old = lrn, softmax, shortcut, reorg

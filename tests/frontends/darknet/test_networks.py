@@ -1,4 +1,4 @@
-"""Whole Darknet networks against NumPy: interpreted, and one of them compiled."""
+"""Whole Darknet networks against NumPy: compiled, and interpreted."""
 
 from __future__ import annotations
 
@@ -14,20 +14,26 @@ from weft.frontends.dispatch import to_graph
 
 DETECTORS = ("yolo", "region", "detection")
 TOLERANCE = 1e-4
-COMPILED = "yolov4_tiny"
+COMPILED = ("yolov4_tiny", "yolov1", "squeeze_and_excite")
+"""Those that are compiled in the quick tests, and interpreted in the slow ones; others the other way round."""
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_equals_numpy(name: str, tmp_path: Path) -> None:
+WAYS = [
+    pytest.param(name, how, marks=() if (how == "compiled") == (name in COMPILED) else pytest.mark.slow)
+    for name in NETWORKS
+    for how in ("compiled", "interpreted")
+]
+
+
+@pytest.mark.parametrize(("name", "how"), WAYS)
+def test_equals_numpy(name: str, how: str, tmp_path: Path) -> None:
     sections, x = NETWORKS[name], image_of(NETWORKS[name])
     path, results = write(sections, tmp_path, x)
     graph = to_graph(path)
     layers = [(n, kind) for n, (kind, _) in enumerate(sections[1:])]
     wanted = {f"{kind}_{n}": results[n] for n, kind in layers if kind in DETECTORS or n == len(layers) - 1}
     assert graph.output_names == list(wanted)
-    made = run_graph(graph, {"data": x})
-    if name == COMPILED:
-        made = list(weft.Model(weft.build(graph).package)(x))
+    made = run_graph(graph, {"data": x}) if how == "interpreted" else weft.compile(path).run([x])
     for y, (layer, expected) in zip(made, wanted.items(), strict=True):
         assert y.shape == expected.shape, layer
         assert np.ptp(expected) > 0.05, f"{layer} is nearly constant: {np.ptp(expected)}"

@@ -106,6 +106,20 @@ CASES: dict[str, Case] = {
         [np.array([1.5, -2, 0.1, np.inf], np.float32)],
     ),
     "one device": (exchanged, [X[0]]),
+    "functions of angles": (
+        lambda x: [
+            f(x)
+            for f in (
+                *(jnp.sin, jnp.cos, jnp.tan, jnp.sinh, jnp.cosh, jnp.arcsin, jnp.arccos, jnp.arctan),
+                *(jnp.arcsinh, jnp.arctanh, lambda v: jnp.arccosh(v + 1)),
+            )
+        ],
+        [np.array([0.1, 0.4, 0.75, 0.9], np.float32)],
+    ),
+    "powers": (
+        lambda x, y: (lax.pow(x, y), lax.rsqrt(x), lax.logistic(y), lax.optimization_barrier(y)),
+        [np.array([0.1, 0.4, 2, 3], np.float32), np.array([-2, 1.5, 0.5, 3], np.float32)],
+    ),
     "bits counted": (
         lambda a, b: [f(v) for f in (lax.population_count, lax.clz) for v in (a, b)],
         [np.array([0, 1, -1, 1000, -(2**31)], np.int32), np.array([0, 1, 7, 255, 64], np.uint8)],

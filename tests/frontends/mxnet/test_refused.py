@@ -68,8 +68,8 @@ def test_messages(tmp_path: Path) -> None:
     assert of({"kernel": "three"}) == (
         "Pooling n1: its attribute kernel is 'three', not a list of integers\n  hint: save the network again"
     )
-    assert of({"kernel": "(2, 2)", "pool_type": "lp"}) == (
-        "Pooling n1: its pool_type 'lp' is not supported\n  hint: use max, avg or sum"
+    assert of({"kernel": "(2, 2)", "pool_type": "median"}) == (
+        "Pooling n1: its pool_type 'median' is not supported\n  hint: use max, avg, sum or lp"
     )
     sparse = bytearray(params({"w": np.zeros(1, np.float32)}))
     sparse[28] = 1

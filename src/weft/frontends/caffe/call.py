@@ -54,6 +54,11 @@ class Call(Builder):
         """Returns the parameters of the layer's message *name*: those of Caffe's defaults where it is absent."""
         return self.layer.inner(name)
 
+    @property
+    def blobs(self) -> int:
+        """The number of the layer's blobs."""
+        return len(self._blobs)
+
     def blob(self, k: int, shape: Sequence[int], what: str) -> CompileTimeConstant:
         """Returns the layer's blob *k* in *shape*; raises `ModelError` if it is missing, or has not so many numbers."""
         if k >= len(self._blobs):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from weft.frontends.darknet.sections import Section
+from weft.frontends.darknet.states import States
 from weft.frontends.darknet.weights import Weights
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator, static_sizes, total
 
@@ -24,12 +25,14 @@ class Call(Builder):
         before: Sequence[Operand],
         given: Operand | None,
         weights: Weights,
+        states: States,
     ) -> None:
         super().__init__(evaluator, section.name)
         self.section = section
         self.before = before
         self._input = given
         self._weights = weights
+        self._states = states
 
     @property
     def input(self) -> Operand:
@@ -85,6 +88,14 @@ class Call(Builder):
         """Returns the layer's next weights, called *what*."""
         array = self._weights.take(tuple(shape), what, self.source)
         return CompileTimeConstant(array, f"{self.section.type}_{self.section.index}.{what}")
+
+    def state(self, like: Operand, *sizes: int) -> Operand:
+        """Returns a state [N, *sizes] of the layer, zeros before the first call; N is that of *like*."""
+        return self._states.declare(self.section, [like.shape[0], *sizes])
+
+    def keep(self, *values: Operand) -> None:
+        """Gives the states of the layer the values that the next call takes, in the order of their declaration."""
+        self._states.keep(self.section, values)
 
     @property
     def transposes_matrices(self) -> bool:

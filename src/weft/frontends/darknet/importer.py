@@ -10,6 +10,7 @@ from weft.frontends.darknet import ops
 from weft.frontends.darknet.call import Call
 from weft.frontends.darknet.registry import TABLE
 from weft.frontends.darknet.sections import LONGEST_TEXT, Section, parse_sections, types_of
+from weft.frontends.darknet.states import States
 from weft.frontends.darknet.weights import Weights
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
@@ -33,7 +34,8 @@ def from_darknet(text: Path, weights: Path, shapes: Shapes | None = None) -> Gra
     """Imports the network in the files *text* and *weights*.
 
     Its input `data` is [1, channels, height, width] of the section `[net]` unless *shapes* gives it another, and its outputs
-    are those of the detectors and of the last layer, called by type and number: `yolo_82`.
+    are those of the detectors and of the last layer, called by type and number: `yolo_82`. Recurrent layers take one step of a
+    sequence in each call, and keep their states for the next.
 
     Raises `ModelError` naming the layer and the line, and `UnsupportedOperators` listing all layers that Weft does not have.
     """
@@ -45,20 +47,20 @@ def from_darknet(text: Path, weights: Path, shapes: Shapes | None = None) -> Gra
     graph = Graph("main")
     graph.metadata = ModelMetadata(producer_name="darknet", graph_name=text.stem)
     stream, evaluator = Weights(weights), PartialEvaluator(graph)
-    x = _input(net, graph, evaluator, stream, shapes)
+    states = States(graph, evaluator)
+    x = _input(Call(evaluator, net, (), None, stream, states), graph, shapes)
     before: list[Operand] = []
     for section in layers:
         graph.is_extended |= TABLE.is_foreign(section.type)
-        x = TABLE[section.type](Call(evaluator, section, before, x, stream))
+        x = TABLE[section.type](Call(evaluator, section, before, x, stream, states))
         before.append(x)
     stream.finish()
     _outputs(graph, evaluator, layers, before)
-    return graph
+    return states.finish()
 
 
-def _input(net: Section, graph: Graph, evaluator: PartialEvaluator, weights: Weights, shapes: Shapes | None) -> Operand:
+def _input(c: Call, graph: Graph, shapes: Shapes | None) -> Operand:
     """Declares the network's input: images, or vectors for a network with `inputs`."""
-    c = Call(evaluator, net, (), None, weights)
     if "inputs" in c.section.options:
         declared: list[int | str] = [1, c.integer("inputs", 0, 1)]
     else:

@@ -131,11 +131,24 @@ def eltwise(c: Call) -> Tops:
     return y
 
 
-@layer("BatchNorm", "BN")
+@layer("BN")
+def bn(c: Call) -> Tops:
+    """Normalisation and scale in one layer of forks: SegNet's has both in two blobs, PSPNet's scale, bias, mean and variance."""
+    x, count = c.input, c.static(c.input)[0]
+    blobs = [c.blob(k, [count], what) for k, what in enumerate(("scale", "bias", "mean", "variance")[: c.blobs])]
+    if len(blobs) == 2:
+        scale, bias = (c.reshape(b, [count, *[1] * (x.rank - 2)]) for b in blobs)
+        return c.add("add", c.add("mul", x, scale), bias)
+    if len(blobs) != 4:
+        c.fail(
+            f"it has {c.blobs} blobs, and layers BN of forks that are known have two or four", "use BatchNorm and Scale"
+        )
+    return c.add("batch_norm", x, *blobs, epsilon=max(c.parameters("bn_param").number("eps", 1e-5), 0.0))
+
+
+@layer("BatchNorm")
 def batch_norm(c: Call) -> Tops:
     """Normalisation of channels by the statistics of training; these are sums of the weight in the third blob."""
-    if c.layer.text("type", "") == "BN":
-        c.fail("layers BN differ from fork to fork", "write it as BatchNorm and Scale")
     p, x = c.parameters("batch_norm_param"), c.input
     if not p.flag("use_global_stats", True):
         c.fail(

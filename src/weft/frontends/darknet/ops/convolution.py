@@ -64,8 +64,12 @@ def window(c: Call, size: int, pads: list[int]) -> Window:
 @layer("convolutional", "conv")
 def convolutional(c: Call) -> Operand:
     """Convolution, its padding half of the kernel (`pad=1`) or a number (`padding`)."""
+    return convolved(c, c.image(), c.integer("filters", 1, 1), c.integer("size", 1, 1))
+
+
+def convolved(c: Call, x: Operand, filters: int, size: int) -> Operand:
+    """Returns the convolution of *x* to so many *filters*, activated, by the layer's options and the next weights."""
     c.refuse(*_OTHER_KERNELS)
-    x, size, filters = c.image(), c.integer("size", 1, 1), c.integer("filters", 1, 1)
     groups, dilation = c.integer("groups", 1, 1), c.integer("dilation", 1, 1)
     padding = size // 2 if c.flag("pad") else c.integer("padding", 0, 0)
     if dilation > 1 and 2 * padding != size - 1:
@@ -101,7 +105,11 @@ def deconvolutional(c: Call) -> Operand:
 @layer("connected", "conn")
 def connected(c: Call) -> Operand:
     """A product with a matrix, after which images are vectors."""
-    x, outputs = c.flat(), c.integer("output", 1, 1)
+    return activated(c, product(c, c.flat(), c.integer("output", 1, 1)), "logistic")
+
+
+def product(c: Call, x: Operand, outputs: int) -> Operand:
+    """Returns vectors times a matrix of *outputs* columns, normalised if the layer says so, by the next weights."""
     inputs = c.static(x)[0]
     affine = Affine(c, outputs)
     if c.transposes_matrices:
@@ -111,10 +119,8 @@ def connected(c: Call) -> Operand:
     y = c.add("matmul", x, matrix)
     if c.flag("batch_normalize"):
         affine.take_statistics(c)
-        y = affine.normalized(c, y)
-    else:
-        y = c.add("add", y, affine.bias)
-    return activated(c, y, "logistic")
+        return affine.normalized(c, y)
+    return c.add("add", y, affine.bias)
 
 
 @layer("batchnorm")

@@ -20,7 +20,15 @@ for _name, _op in {
         n: n
         for n in ("abs", "ceil", "cos", "cosh", "erf", "exp", "floor", "log", "reciprocal", "relu", "rsqrt", "sigmoid")
     },
-    **{n: n for n in ("sign", "sin", "sinh", "softsign", "sqrt", "square", "tan", "tanh", "_npi_tanh")},
+    **{n: n for n in ("sign", "sin", "sinh", "softsign", "sqrt", "square", "tan", "tanh")},
+    **{
+        f"_npi_{n}": n
+        for n in ("abs", "ceil", "cos", "exp", "floor", "log", "reciprocal", "sign", "sin", "sqrt", "square")
+    },
+    **{f"_npi_{n}": n for n in ("sinh", "cosh", "tan", "tanh")},
+    **{f"_npx_{n}": n for n in ("relu", "sigmoid")},
+    "_npi_absolute": "abs",
+    "_npi_negative": "neg",
     "arccos": "acos",
     "arccosh": "acosh",
     "arcsin": "asin",
@@ -70,6 +78,11 @@ def _compared(how: str) -> Translation:
     return lambda c: c.cast(combined(c, how, c.input(0), c.input(1)), bool_)
 
 
+def _compared_with_number(how: str) -> Translation:
+    number = _with_number(how, first=False)
+    return lambda c: c.cast(number(c), bool_)  # type: ignore[arg-type]
+
+
 def _with_number(how: str, *, first: bool) -> Translation:
     """Combines a tensor with the attribute `scalar`, which is *first* or second."""
 
@@ -91,8 +104,14 @@ for _how in ("minus", "div", "power", "mod"):
 for _name, _how in {"add": "add", "subtract": "sub", "multiply": "mul", "true_divide": "div", "power": "power"}.items():
     translates(f"_npi_{_name}")(_two(_how))
     translates(f"_npi_{_name}_scalar")(_with_number(_how, first=False))
-for _name, _how in {"less": "lesser", "less_equal": "lesser_equal", "greater": "greater", "equal": "equal"}.items():
-    translates(f"_npi_{_name}")(_compared(_how))
+for _name in ("maximum", "minimum", "mod"):
+    translates(f"_npi_{_name}")(_two(_name))
+    translates(f"_npi_{_name}_scalar")(_with_number(_name, first=False))
+for _name, _how in {"subtract": "minus", "true_divide": "div", "power": "power", "mod": "mod"}.items():
+    translates(f"_npi_r{_name}_scalar")(_with_number(_how, first=True))
+for _name in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"):
+    translates(f"_npi_{_name}")(_compared(_name.replace("less", "lesser")))
+    translates(f"_npi_{_name}_scalar")(_compared_with_number(_name.replace("less", "lesser")))
 for _name, _how in {"PlusScalar": "add", "MinusScalar": "sub", "MulScalar": "mul", "DivScalar": "div"}.items():
     translates(f"_{_name}")(_with_number(_how, first=False))
 
@@ -120,7 +139,10 @@ def clip(c: Call) -> Operand:
 @translates("where")
 def where(c: Call) -> Operand:
     """Chooses between two tensors."""
-    return c.add("where", c.cast(c.input(0), bool_), c.input(1), c.input(2))
+    condition, x = c.cast(c.input(0), bool_), c.input(1)
+    if condition.rank == 1 and x.rank > 1:  # one for each row
+        condition = c.reshape(condition, [condition.shape[0], *[1] * (x.rank - 1)])
+    return c.add("where", condition, x, c.input(2))
 
 
 @translates("Cast", "cast")

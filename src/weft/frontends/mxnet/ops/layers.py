@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from weft.frontends.mxnet.call import Call
 from weft.frontends.mxnet.registry import translates
 from weft.graph.builder import Operand, static_sizes, total
 from weft.graph.composites.normalization import inverse_deviation, mean_and_variance, per_channel
-from weft.graph.composites.pooling import spatial_axes
+from weft.graph.composites.pooling import lp_pool, spatial_axes
 from weft.graph.composites.windows import Window, filtered_columns
 from weft.support.dtypes import i32
 
@@ -82,16 +83,25 @@ def pooling(c: Call) -> Operand:
     """The largest element, or the mean or the sum, of windows, or of whole images."""
     _channels_first(c)
     x, kind = c.input(), c.text("pool_type", "max")
-    if kind not in ("max", "avg", "sum"):
-        c.fail(f"its pool_type {kind!r} is not supported", "use max, avg or sum")
-    if c.flag("global_pool"):
+    if kind not in ("max", "avg", "sum", "lp"):
+        c.fail(f"its pool_type {kind!r} is not supported", "use max, avg, sum or lp")
+    if c.flag("global_pool") and kind != "lp":
         names = {"max": "reduce_max", "avg": "reduce_mean", "sum": "reduce_sum"}
         return c.add(names[kind], x, axes=spatial_axes(x), keepdims=True)
-    full = c.text("pooling_convention", "valid") == "full"
-    attributes = {**_window(c).attributes, "ceil_mode": full}
+    how = _window(c)
+    if c.node.op == "Pooling_v1" and kind == "max":  # whose borders are zeros, as others' are not
+        x, how = _with_zeros(c, x, how.pads), replace(how, pads=[0] * len(how.pads))
+    attributes = {**how.attributes, "ceil_mode": c.text("pooling_convention", "valid") == "full"}
+    if kind == "lp":
+        return lp_pool(c, x, c.integer("p_value", 2), how, ceil_mode=bool(attributes["ceil_mode"]))
     if kind == "avg":
         return c.add("avg_pool2d", x, **attributes, count_include_pad=c.value("count_include_pad") is not False)
     return c.add("max_pool2d" if kind == "max" else "sum_pool2d", x, **attributes)
+
+
+def _with_zeros(c: Call, x: Operand, pads: list[int]) -> Operand:
+    n = len(pads) // 2
+    return c.add("pad", x, pads=(0, 0, *pads[:n], 0, 0, *pads[n:]), mode="constant", value=0.0)
 
 
 @translates("FullyConnected")
@@ -109,11 +119,12 @@ def fully_connected(c: Call) -> Operand:
 def batch_norm(c: Call) -> Operand:
     """Channels normalised by their mean and variance in training; the scale is 1 unless it is not fixed."""
     x, scale, bias, mean, variance = (c.input(i) for i in range(5))
-    if c.integer("axis", 1) != 1:
-        c.fail("channels at another axis than 1 are not supported", "build the network with channels first")
     if c.flag("fix_gamma", True):
         scale = c.add("full", shape=scale.shape, value=1, dtype=scale.dtype)
-    return c.add("batch_norm", x, scale, bias, mean, variance, epsilon=c.number("eps", 1e-3))
+    axis = c.axis_of(c.integer("axis", 1), x.rank)
+    order = [0, axis, *[d for d in range(1, x.rank) if d != axis]] if axis else [*range(x.rank)]
+    made = c.add("batch_norm", c.transpose(x, order), scale, bias, mean, variance, epsilon=c.number("eps", 1e-3))
+    return c.transpose(made, [order.index(d) for d in range(x.rank)])
 
 
 @translates("InstanceNorm")
@@ -189,11 +200,19 @@ def softmax(c: Call) -> Operand:
     return c.add(c.node.op, x, axis=c.axis_of(c.integer("axis", -1), x.rank))
 
 
-@translates("SoftmaxOutput", "Softmax", "SoftmaxActivation")
+@translates("SoftmaxActivation")
+def softmax_activation(c: Call) -> Operand:
+    """Exponentials divided by their sum over the channels, or over the last dimension."""
+    return c.add("softmax", c.input(), axis=1 if c.text("mode") == "channel" else c.input().rank - 1)
+
+
+@translates("SoftmaxOutput", "Softmax")
 def softmax_output(c: Call) -> Operand:
-    """Exponentials divided by their sum over the channels, or over all but the first dimension."""
+    """Exponentials divided by their sum over the channels, over the last dimension, or over all but the first."""
     x = c.input()
-    if c.flag("multi_output") or c.text("mode") == "channel" or x.rank == 2:
+    if c.flag("preserve_shape") and not c.flag("multi_output"):
+        return c.add("softmax", x, axis=x.rank - 1)
+    if c.flag("multi_output") or x.rank == 2:
         return c.add("softmax", x, axis=1)
     rows = c.reshape(x, [x.shape[0], total(x.shape[1:])])
     return c.reshape(c.add("softmax", rows, axis=1), x.shape)

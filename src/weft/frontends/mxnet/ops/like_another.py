@@ -122,7 +122,7 @@ def broadcast_like(c: Call) -> Operand:
     return c.add("expand", x, shape=tuple(made))
 
 
-@translates("broadcast_to")
+@translates("broadcast_to", "_npi_broadcast_to")
 def broadcast_to(c: Call) -> Operand:
     """The elements repeated to a shape; 0 keeps a size."""
     x, wanted = c.input(), c.ints("shape")

@@ -35,7 +35,7 @@ def cumsum(c: Call) -> Operand:
     return c.add("cumsum", x, axis=c.axis_of(c.integer("axis"), x.rank))
 
 
-@translates("_split_v2")
+@translates("_split_v2", "_npi_split")
 def split_at(c: Call) -> tuple[Operand, ...]:
     """Parts between places along an axis, or a number of equal ones; the axis may be dropped."""
     x, sections = c.input(), c.integer("sections", 0)

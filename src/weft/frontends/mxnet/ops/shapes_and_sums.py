@@ -66,7 +66,7 @@ def transpose(c: Call) -> Operand:
     return c.transpose(x, c.ints("axes") if c.value("axes") else [*reversed(range(x.rank))])
 
 
-@translates("SwapAxis", "swapaxes")
+@translates("SwapAxis", "swapaxes", "_npi_swapaxes")
 def swap_axes(c: Call) -> Operand:
     """Two dimensions in each other's place."""
     x = c.input()
@@ -76,7 +76,7 @@ def swap_axes(c: Call) -> Operand:
     return c.transpose(x, order)
 
 
-@translates("expand_dims")
+@translates("expand_dims", "_npi_expand_dims")
 def expand_dims(c: Call) -> Operand:
     """A new dimension of size one."""
     x = c.input()
@@ -84,7 +84,7 @@ def expand_dims(c: Call) -> Operand:
     return c.reshape(x, [*x.shape[:axis], 1, *x.shape[axis:]])
 
 
-@translates("squeeze")
+@translates("squeeze", "_np_squeeze", "_npi_squeeze")
 def squeeze(c: Call) -> Operand:
     """Without dimensions of size one."""
     x = c.input()
@@ -145,13 +145,17 @@ def pad(c: Call) -> Operand:
 @translates("tile")
 def tile(c: Call) -> Operand:
     """The tensor repeated along each dimension."""
-    return c.add("tile", c.input(), repeats=c.ints("reps"))
+    x, times = c.input(), c.ints("reps")
+    x = c.reshape(x, [*[1] * (len(times) - x.rank), *x.shape])
+    return c.add("tile", x, repeats=[*[1] * (x.rank - len(times)), *times])
 
 
 @translates("repeat")
 def repeat(c: Call) -> Operand:
     """Each element several times along an axis."""
     x = c.input()
+    if c.value("axis") is None:
+        return c.add("repeat", c.reshape(x, [total(x.shape)]), axis=0, times=c.integer("repeats"))
     return c.add("repeat", x, axis=c.axis_of(c.integer("axis"), x.rank), times=c.integer("repeats"))
 
 
@@ -166,8 +170,15 @@ def take(c: Call) -> Operand:
 
 @translates("dot")
 def dot(c: Call) -> Operand:
-    """Matrices multiplied, either of which may be given transposed."""
-    return c.add("matmul", *_factors(c))
+    """Sums of products over the last dimension of one tensor and the first of another; or those at the other ends, if turned."""
+    x, y = c.input(0), c.input(1)
+    if c.flag("transpose_a") and x.rank > 1:
+        x = c.transpose(x, [*range(1, x.rank), 0])
+    if c.flag("transpose_b") and y.rank > 1:
+        y = c.transpose(y, [y.rank - 1, *range(y.rank - 1)])
+    rows = c.reshape(x, [total(x.shape[:-1]), x.shape[-1]])
+    columns = c.reshape(y, [y.shape[0], total(y.shape[1:])])
+    return c.reshape(c.add("matmul", rows, columns), [*x.shape[:-1], *y.shape[1:]] if x.rank + y.rank > 2 else [1])
 
 
 @translates("batch_dot", "_linalg_gemm2", "linalg_gemm2")
@@ -195,8 +206,8 @@ def _reduction(op: str) -> Translation:
     return translate
 
 
-translates("sum", "sum_axis")(_reduction("reduce_sum"))
-translates("mean")(_reduction("reduce_mean"))
-translates("max", "max_axis")(_reduction("reduce_max"))
-translates("min", "min_axis")(_reduction("reduce_min"))
-translates("prod")(_reduction("reduce_prod"))
+translates("sum", "sum_axis", "_np_sum")(_reduction("reduce_sum"))
+translates("mean", "_npi_mean")(_reduction("reduce_mean"))
+translates("max", "max_axis", "_np_max")(_reduction("reduce_max"))
+translates("min", "min_axis", "_np_min")(_reduction("reduce_min"))
+translates("prod", "_np_prod")(_reduction("reduce_prod"))
