@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,16 @@ def test_inference_mode(graphs: list[Any]) -> None:
         made = fast(x)
         assert made.is_inference()
         close(made, model(x))
+    assert len(graphs) == 1
+
+
+@pytest.mark.parametrize("function", [torch.linalg.inv, torch.linalg.cholesky])
+def test_checks_of_factorizations_take_tokens(
+    graphs: list[Any], function: Callable[[torch.Tensor], torch.Tensor]
+) -> None:
+    root = torch.eye(4) + torch.rand(2, 4, 4, generator=torch.Generator().manual_seed(0)) / 8
+    x = root @ root.transpose(-1, -2)
+    torch.testing.assert_close(torch.compile(function, backend="weft")(x), function(x), rtol=1e-4, atol=1e-5)
     assert len(graphs) == 1
 
 

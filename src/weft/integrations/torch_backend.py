@@ -164,6 +164,7 @@ class _Run:
         self.model, self.parameters = model, captured.parameters
         places = [n for n in module.graph.nodes if n.op == "placeholder"]
         self.arguments = [(k, _is_plain(places[k])) for k in captured.arguments]
+        self.tokens = [k for k in captured.arguments if _is_token(places[k])]
         numbers = {p.name: k for k, p in captured.parameters.items()}
         self.bound = [] if model is None else [numbers[name] for name in model.bound]
         output = next(n for n in reversed(module.graph.nodes) if n.op == "output").args[0]
@@ -173,6 +174,8 @@ class _Run:
         self.as_made = len(self.results) == len(output) and all(r.is_as_made for r in self.results)
 
     def __call__(self, args: list[Any]) -> list[Any]:
+        for k in self.tokens:
+            args[k] = torch.empty(0)
         given = [args[k] if is_plain else _array(args[k]) for k, is_plain in self.arguments]
         if self.draws:
             given.append(_seed())
@@ -211,6 +214,11 @@ def _is_plain(node: torch.fx.Node) -> bool:
     if not isinstance(meta, torch.Tensor) or meta.is_complex() or meta.is_neg():
         return False
     return _order(node) is None and all(map(_hint, meta.stride()))
+
+
+def _is_token(node: torch.fx.Node) -> bool:
+    """Tells whether an argument orders effects, such as checks of a factorization: AOTAutograd calls with None in its place."""
+    return any(u.target is torch.ops.higher_order.with_effects and u.args[0] is node for u in node.users)
 
 
 def _seed() -> Any:

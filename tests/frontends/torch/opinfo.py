@@ -3,8 +3,8 @@
     python -m tests.frontends.torch.opinfo --match 'nn.functional.*' --json opinfo.json
     python -m tests.frontends.torch.opinfo --how compile
 
-With `--how compile` calls go through `torch.compile` instead, where PyTorch itself runs what it can't capture, and what Weft
-can't compile is refused.
+PyTorch's database needs the package `expecttest`. With `--how compile` calls go through `torch.compile` instead, where PyTorch
+itself runs what it can't capture, and what Weft can't compile is refused.
 
 An operator *passes* if all of its samples do; it is *refused* if the worst is an error that names what is not supported, *wrong*
 if some result differs, and *crashed* where anything but a `WeftError` was raised. What PyTorch can't export is *not exported*.
