@@ -9,7 +9,7 @@ from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph import Array
 from weft.graph.builder import Operand, total
 from weft.graph.composites import run_time_shapes
-from weft.ir import ONE, Expr
+from weft.ir import ONE, Expr, as_expr
 from weft.ops import simplify_size
 from weft.support.dtypes import DType, i32, i64
 
@@ -158,7 +158,7 @@ def band_part(c: Call) -> Operand:
 def diag(c: Call) -> Operand:
     """A tensor twice as many dimensions, with the elements of another where both halves of its indices are equal."""
     x = c.tensor(0)
-    count = total(x.shape)
+    count = as_expr(total(x.shape))
     rows = c.reshape(x, [count, ONE])
     made = c.add("where", _on_diagonal(c, count, count), rows, c.scalar(0, x.dtype))
     return c.reshape(made, [*x.shape, *x.shape])
