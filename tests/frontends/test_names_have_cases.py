@@ -14,12 +14,8 @@ WITHOUT: Final[dict[str, str]] = {
     "Relu0To1, ReluN1To1, RemoteCall, ResourceGather, TensorArraySizeV3, TensorListLength, TopK",
     "TensorFlow Lite": "BROADCAST_ARGS, DEQUANTIZE, DYNAMIC_UPDATE_SLICE, EMBEDDING_LOOKUP, EXPAND_DIMS, FAKE_QUANT, "
     "L2_POOL_2D, PRELU, QUANTIZE, RANK, RELU_0_TO_1, SQUEEZE",
-    "Keras": "ActivityRegularization, AlphaDropout, AveragePooling1D, Convolution1D, Convolution1DTranspose, "
-    "Convolution2D, Convolution2DTranspose, Convolution3D, Convolution3DTranspose, Cropping1D, "
-    "GaussianDropout, GlobalAveragePooling3D, GlobalMaxPooling1D, Identity, MaxPooling3D, "
-    "RMSNormalization, SeparableConvolution1D, SeparableConvolution2D, SpatialDropout2D, "
-    "SpatialDropout3D, UpSampling3D, ops.Abs, ops.Arccos, ops.Arcsin, ops.Copy, ops.Divide, "
-    "ops.Identity, ops.Isinf, ops.Relu, ops.StopGradient",
+    "Keras": "Convolution1D, Convolution1DTranspose, Convolution2D, Convolution2DTranspose, Convolution3D, "
+    "Convolution3DTranspose, SeparableConvolution1D, SeparableConvolution2D, ops.Abs",
     "StableHLO (JAX)": "all_to_all, broadcast, collective_broadcast, composite, custom_call @SPMDFullToShardShape, "
     "custom_call @SPMDShardToFullShape, custom_call @Sharding, custom_call @lapack_dgeqrf_ffi, "
     "custom_call @lapack_dgesdd_ffi, custom_call @lapack_dgetrf_ffi, custom_call @lapack_dorgqr_ffi, "
