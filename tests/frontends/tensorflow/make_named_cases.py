@@ -59,13 +59,21 @@ case(
 )
 CHANNELS = [u(3), f(3), f(3), u(3)]
 for _name in ("FusedBatchNorm", "FusedBatchNormV2"):
-    case(_name, lambda x, *c, o=_name: getattr(R, o)(
-        x=x, scale=c[0], offset=c[1], mean=c[2], variance=c[3], is_training=False, epsilon=0.01)[0],
-        f(2, 3, 4, 3), *CHANNELS)  # fmt: skip
+    case(
+        _name,
+        lambda x, *c, o=_name: getattr(R, o)(
+            x=x, scale=c[0], offset=c[1], mean=c[2], variance=c[3], is_training=False, epsilon=0.01
+        )[0],
+        f(2, 3, 4, 3),
+        *CHANNELS,
+    )
 BOXES = np.array([[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 2, 1, 3], [0, 2.05, 1, 3]], np.float32)
 case("NonMaxSuppression", lambda s: R.NonMaxSuppression(boxes=BOXES, scores=s, max_output_size=3), u(4))
-case("NonMaxSuppressionV2", lambda s: R.NonMaxSuppressionV2(
-    boxes=BOXES, scores=s, max_output_size=3, iou_threshold=0.5), u(4))  # fmt: skip
+case(
+    "NonMaxSuppressionV2",
+    lambda s: R.NonMaxSuppressionV2(boxes=BOXES, scores=s, max_output_size=3, iou_threshold=0.5),
+    u(4),
+)
 case("RELU_0_TO_1", lambda x: tf.minimum(tf.maximum(x, 0.0), 1.0), f(3, 4))
 case("RELU_N1_TO_1", lambda x: tf.minimum(tf.maximum(x, -1.0), 1.0), f(3, 4))
 case("PRELU", lambda x: tf.nn.relu(x) - tf.constant([0.1, 0.2, 0.3, 0.4]) * tf.nn.relu(-x), f(1, 2, 3, 4))
@@ -73,8 +81,11 @@ case("SQUEEZE", lambda x: tf.squeeze(x, [0, 2]), f(1, 3, 1))
 case("EXPAND_DIMS", lambda x: tf.expand_dims(x, 1), f(3, 4))
 case("RANGE", lambda k: tf.range(0, k, 2), np.array(9, np.int32))
 case("ATAN2", tf.math.atan2, f(3, 4), f(3, 4))
-case("EMBEDDING_LOOKUP", lambda i: tf.nn.embedding_lookup(tf.constant(np.arange(12, dtype=np.float32).reshape(4, 3)), i),
-     np.array([2, 0, 3], np.int32))  # fmt: skip
+case(
+    "EMBEDDING_LOOKUP",
+    lambda i: tf.nn.embedding_lookup(tf.constant(np.arange(12, dtype=np.float32).reshape(4, 3)), i),
+    np.array([2, 0, 3], np.int32),
+)
 
 
 def main() -> None:
