@@ -243,11 +243,30 @@ def operators() -> Any:
     return keras.Model([x, n], made)
 
 
+def remaining() -> Any:
+    """Layers and operators that the other networks leave out."""
+    line, cube, image = keras.Input((24, 3)), keras.Input((4, 6, 4, 2)), keras.Input((4, 6, 3))
+    x = layers.AveragePooling1D(3, strides=2, padding="same")(line)
+    x = layers.RMSNormalization()(layers.Cropping1D((1, 2))(x))
+    x = layers.ActivityRegularization(0.1)(layers.AlphaDropout(0.2)(layers.GaussianDropout(0.2)(x)))
+    y = layers.UpSampling3D((1, 2, 1))(layers.SpatialDropout3D(0.3)(layers.MaxPooling3D(2)(cube)))
+    z = layers.SpatialDropout2D(0.4)(layers.Identity()(image))
+    bounded = ops.tanh(z)
+    return keras.Model(
+        [line, cube, image],
+        [
+            *(layers.GlobalMaxPooling1D()(x), layers.GlobalAveragePooling3D()(y)),
+            *(ops.arccos(bounded), ops.arcsin(bounded), ops.divide(z, 3.0), ops.relu(z)),
+            *(ops.copy(z), ops.stop_gradient(z), ops.cast(ops.isinf(z), "float32")),
+        ],
+    )
+
+
 NETWORKS: dict[str, Callable[[], Any]] = {
     f.__name__: f
     for f in (
         *(images, segmentation, sequences, transformer, nested, other_ranks),
-        *(masks, masked_sequence, translation, patches, operators),
+        *(masks, masked_sequence, translation, patches, operators, remaining),
     )
 }
 

@@ -149,12 +149,27 @@ named("BatchNorm.fixed", IMAGES, *STATISTICS, eps=0.1)
 named("BatchNorm.axis", f(2, 6, 4), *STATISTICS, axis=2, fix_gamma=False)
 named("Convolution_v1", IMAGES, f(6, 2, 3, 2), f(6), kernel="(3, 2)", num_filter=6, num_group=2, pad="(1, 0)")
 named("Convolution.line", f(2, 4, 6), f(3, 4, 3), kernel="(3,)", num_filter=3, no_bias=True, dilate="(2,)")
-named("Deconvolution.same", f(1, 4, 3, 5), f(4, 2, 3, 3), kernel="(3, 3)", stride="(2, 2)", pad="(1, 1)", adj="(1, 1)",
-      num_filter=2)  # fmt: skip
+named(
+    "Deconvolution.same",
+    f(1, 4, 3, 5),
+    f(4, 2, 3, 3),
+    kernel="(3, 3)",
+    stride="(2, 2)",
+    pad="(1, 1)",
+    adj="(1, 1)",
+    num_filter=2,
+)
 for _kind in ("max", "avg", "sum"):
     named(f"Pooling_v1.{_kind}", IMAGES, kernel="(3, 2)", stride="(2, 2)", pad="(1, 1)", pool_type=_kind)
-    named(f"Pooling.full_{_kind}", IMAGES, kernel="(2, 3)", stride="(2, 2)", pad="(1, 1)", pool_type=_kind,
-          pooling_convention="full")  # fmt: skip
+    named(
+        f"Pooling.full_{_kind}",
+        IMAGES,
+        kernel="(2, 3)",
+        stride="(2, 2)",
+        pad="(1, 1)",
+        pool_type=_kind,
+        pooling_convention="full",
+    )
 named("Pooling.lp", np.abs(IMAGES), kernel="(2, 2)", pool_type="lp", p_value=2)
 named("Pooling.excluded", IMAGES, kernel="(3, 3)", pad="(1, 1)", pool_type="avg", count_include_pad=False)
 named("LRN", IMAGES, nsize=3, alpha=0.2, beta=0.6, knorm=1.5)
@@ -185,15 +200,44 @@ for _name in ("_npi_concatenate", "_npi_stack"):
 named("_npi_where", n(3, 4, most=2), f(3, 4), f(1, 4))
 for _name in ("_npi_mean", "_np_sum", "_np_max", "_np_min", "_np_prod"):
     named(_name, u(3, 4, 2), axis="(0, 2)", keepdims=True)
-for _name in ("exp", "log", "sqrt", "square", "abs", "absolute", "negative", "sin", "cos", "floor", "ceil", "sign", "reciprocal",
-              "sinh", "cosh", "tan"):  # fmt: skip
+for _name in (
+    "exp",
+    "log",
+    "sqrt",
+    "square",
+    "abs",
+    "absolute",
+    "negative",
+    "sin",
+    "cos",
+    "floor",
+    "ceil",
+    "sign",
+    "reciprocal",
+    "sinh",
+    "cosh",
+    "tan",
+):
     named(f"_npi_{_name}", u(3, 4))
 for _name in ("maximum", "minimum", "mod", "not_equal", "greater_equal"):
     named(f"_npi_{_name}", n(3, 4) + 1, n(1, 4) + 1)
 for _name in ("relu", "sigmoid"):
     named(f"_npx_{_name}", f(3, 4))
-for _name in ("rsubtract", "rtrue_divide", "rpower", "rmod", "mod", "maximum", "minimum", "less", "less_equal", "greater",
-              "greater_equal", "equal", "not_equal"):  # fmt: skip
+for _name in (
+    "rsubtract",
+    "rtrue_divide",
+    "rpower",
+    "rmod",
+    "mod",
+    "maximum",
+    "minimum",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+    "equal",
+    "not_equal",
+):
     named(f"_npi_{_name}_scalar", n(3, 4) + 1, scalar=2.0)
 named("_npi_squeeze", f(1, 3, 1))
 named("_np_squeeze", f(1, 3, 1))
@@ -204,7 +248,24 @@ named("_npi_broadcast_to", f(1, 4), shape="(3, 4)")
 named("_npi_swapaxes", f(3, 4, 2), dim1=0, dim2=2)
 named("_npi_pad", f(3, 4), pad_width="((1, 0), (0, 2))", mode="constant", constant_value=1.5)
 named("Correlation", f(2, 3, 6, 7), f(2, 3, 6, 7), kernel_size=1, max_displacement=2, stride1=1, stride2=1, pad_size=2)
-named("Correlation.steps", f(1, 2, 8, 9), f(1, 2, 8, 9), kernel_size=3, max_displacement=2, stride1=2, stride2=2,
-      pad_size=3)  # fmt: skip
-named("Correlation.difference", f(1, 2, 6, 7), f(1, 2, 6, 7), kernel_size=1, max_displacement=1, stride1=1, stride2=1,
-      pad_size=1, is_multiply=False)  # fmt: skip
+named(
+    "Correlation.steps",
+    f(1, 2, 8, 9),
+    f(1, 2, 8, 9),
+    kernel_size=3,
+    max_displacement=2,
+    stride1=2,
+    stride2=2,
+    pad_size=3,
+)
+named(
+    "Correlation.difference",
+    f(1, 2, 6, 7),
+    f(1, 2, 6, 7),
+    kernel_size=1,
+    max_displacement=1,
+    stride1=1,
+    stride2=1,
+    pad_size=1,
+    is_multiply=False,
+)

@@ -1,4 +1,4 @@
-"""Each of TensorFlow's operators in a graph of its own (`make_cases`), interpreted, equals what TensorFlow computed."""
+"""Each of TensorFlow's operators in a graph of its own (`make_cases`, `make_named_cases`) equals what TensorFlow computed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def unpacked(name: str) -> dict[str, Any]:
         return dict(archive)
 
 
-ARRAYS = unpacked("graphs0") | unpacked("graphs1")
+ARRAYS = unpacked("graphs0") | unpacked("graphs1") | unpacked("named")
 CASES = sorted({name.rpartition(".")[0] for name in ARRAYS})
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.frontends.tensorflow.test_operators import check, unpacked
 
-MODELS = {name.removesuffix(".model"): array.tobytes() for name, array in unpacked("lite").items()}
+MODELS = {
+    name.removesuffix(".model"): array.tobytes() for name, array in (unpacked("lite") | unpacked("named_lite")).items()
+}
 
 
 @pytest.mark.parametrize("case", sorted(MODELS))

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
+from weft.frontends.darknet.layer_states import States
 from weft.frontends.darknet.sections import Section
-from weft.frontends.darknet.states import States
 from weft.frontends.darknet.weights import Weights
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator, static_sizes, total
 

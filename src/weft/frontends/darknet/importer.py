@@ -8,9 +8,9 @@ from typing import Final
 from weft.frontends.content import read_text
 from weft.frontends.darknet import ops
 from weft.frontends.darknet.call import Call
+from weft.frontends.darknet.layer_states import States
 from weft.frontends.darknet.registry import TABLE
 from weft.frontends.darknet.sections import LONGEST_TEXT, Section, parse_sections, types_of
-from weft.frontends.darknet.states import States
 from weft.frontends.darknet.weights import Weights
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes

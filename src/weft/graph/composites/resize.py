@@ -17,6 +17,9 @@ from weft.ops import COORDINATES, same_size, simplify_size
 from weft.support.dtypes import f32
 from weft.te import is_narrow
 
+MOVING: Final = ("tf_crop_and_resize", "offset_corners")
+"""Coordinates by which the elements of a dimension that keeps its size may be others."""
+
 WHOLE: Final = (0.0, 1.0)
 """The sampled part of a dimension that is not cropped: all of it."""
 
@@ -50,7 +53,7 @@ def resample_axis(
     """
     old, new = x.shape[d], as_expr(size)
     crops = how.coordinates == "tf_crop_and_resize"
-    if same_size(old, new) and scale in (None, 1.0) and not crops and how.coordinates != "offset_corners":
+    if same_size(old, new) and scale in (None, 1.0) and how.coordinates not in MOVING:
         return x
     times = _repeats(old, new, how)
     if times is not None:

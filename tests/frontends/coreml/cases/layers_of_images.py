@@ -157,10 +157,25 @@ for _mode, _at in {
     "ALIGN_CORNERS_TRUE": ends,
     "ALIGN_CORNERS_FALSE": halves,
 }.items():
-    layer(f"upsample.{_mode}", "upsample", SMALL, wanted=resampled(_at, (6, 12)), **FACTORS, mode="BILINEAR",
-          linear_upsample_mode=_mode)  # fmt: skip
-layer("upsample.half", "upsample", SMALL, wanted=resampled(halves, (4, 6)), scaling_factor_h=1.5, scaling_factor_w=1.5,
-      mode="BILINEAR", linear_upsample_mode="ALIGN_CORNERS_FALSE")  # fmt: skip
+    layer(
+        f"upsample.{_mode}",
+        "upsample",
+        SMALL,
+        wanted=resampled(_at, (6, 12)),
+        **FACTORS,
+        mode="BILINEAR",
+        linear_upsample_mode=_mode,
+    )
+layer(
+    "upsample.half",
+    "upsample",
+    SMALL,
+    wanted=resampled(halves, (4, 6)),
+    scaling_factor_h=1.5,
+    scaling_factor_w=1.5,
+    mode="BILINEAR",
+    linear_upsample_mode="ALIGN_CORNERS_FALSE",
+)
 
 
 def _padded(mode: str) -> Any:
@@ -204,10 +219,23 @@ layer(
     instance_normalization=True,
     epsilon=1e-3,
 )
-layer("lrn", "lrn", f(1, 6, 3, 2), wanted=by_torch(lambda x: F.local_response_norm(x, 3, 0.2, 0.6, 1.5)), alpha=0.2,
-      beta=0.6, local_size=3, k=1.5)  # fmt: skip
-layer("l2_normalize", "l2_normalize", f(2, 3, 4, 2) * 1e-3,
-      wanted=lambda x: x / np.sqrt((x * x).sum((1, 2, 3), keepdims=True) + 1e-6), epsilon=0.0)  # fmt: skip
+layer(
+    "lrn",
+    "lrn",
+    f(1, 6, 3, 2),
+    wanted=by_torch(lambda x: F.local_response_norm(x, 3, 0.2, 0.6, 1.5)),
+    alpha=0.2,
+    beta=0.6,
+    local_size=3,
+    k=1.5,
+)
+layer(
+    "l2_normalize",
+    "l2_normalize",
+    f(2, 3, 4, 2) * 1e-3,
+    wanted=lambda x: x / np.sqrt((x * x).sum((1, 2, 3), keepdims=True) + 1e-6),
+    epsilon=0.0,
+)
 for _across in (False, True):
     layer(
         f"mvn.{_across}",
@@ -219,8 +247,15 @@ for _across in (False, True):
         across_channels=_across,
         epsilon=0.0,
     )
-layer("bias", "bias", f(3, 2, 2), wanted=lambda x: x + np.arange(3).reshape(3, 1, 1), b=np.arange(3.0), shape_bias=[3],
-      images=True)  # fmt: skip
+layer(
+    "bias",
+    "bias",
+    f(3, 2, 2),
+    wanted=lambda x: x + np.arange(3).reshape(3, 1, 1),
+    b=np.arange(3.0),
+    shape_bias=[3],
+    images=True,
+)
 layer(
     "scale",
     "scale",

@@ -127,8 +127,17 @@ layer(
     end_masks=[False, True, False],
     squeeze_masks=[True, False, False],
 )
-layer("slice", "slice", f(5, 3, 4), wanted=lambda x: x[1:-1:2], axis="channel", start_index=1, end_index=-1, stride=2,
-      images=True)  # fmt: skip
+layer(
+    "slice",
+    "slice",
+    f(5, 3, 4),
+    wanted=lambda x: x[1:-1:2],
+    axis="channel",
+    start_index=1,
+    end_index=-1,
+    stride=2,
+    images=True,
+)
 layer("slice.width", "slice", f(1, 5, 3, 4), wanted=lambda x: x[..., 1:3], axis="width", start_index=1, end_index=3)
 layer("expand_dims", "expand_dims", X, wanted=lambda x: x[None, ..., None], axes=[0, -1])
 layer("squeeze", "squeeze", f(1, 3, 1), wanted=lambda x: x[0], axes=[0])
@@ -143,8 +152,15 @@ layer(
     output_shape=(0, -1, 1),
 )
 layer("load_constant_nd", "load_constant_nd", X, wanted=lambda x: x + X[0], constant_value=X[0], shape=(3, 4))
-layer("load_constant", "load_constant", f(3, 4, 2), wanted=lambda x: x + 1.5, constant_value=np.full((3, 4, 2), 1.5),
-      shape=(3, 4, 2), images=True)  # fmt: skip
+layer(
+    "load_constant",
+    "load_constant",
+    f(3, 4, 2),
+    wanted=lambda x: x + 1.5,
+    constant_value=np.full((3, 4, 2), 1.5),
+    shape=(3, 4, 2),
+    images=True,
+)
 for _name, _reduced in {
     "sum": np.sum,
     "prod": np.prod,

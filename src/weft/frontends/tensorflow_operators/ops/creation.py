@@ -9,7 +9,7 @@ from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph import Array
 from weft.graph.builder import Operand, total
 from weft.graph.composites import run_time_shapes
-from weft.ir import ONE, Expr
+from weft.ir import ONE, Expr, as_expr
 from weft.ops import simplify_size
 from weft.support.dtypes import DType, i32, i64
 
@@ -154,7 +154,25 @@ def band_part(c: Call) -> Operand:
     return c.add("trilu", x, k=-lower, upper=True) if lower >= 0 else x
 
 
-@translates("MatrixDiag", "MatrixDiagV2", "MatrixDiagV3", "Diag")
+@translates("Diag")
+def diag(c: Call) -> Operand:
+    """A tensor twice as many dimensions, with the elements of another where both halves of its indices are equal."""
+    x = c.tensor(0)
+    count = as_expr(total(x.shape))
+    rows = c.reshape(x, [count, ONE])
+    made = c.add("where", _on_diagonal(c, count, count), rows, c.scalar(0, x.dtype))
+    return c.reshape(made, [*x.shape, *x.shape])
+
+
+@translates("DiagPart")
+def diag_part_of_all(c: Call) -> Operand:
+    """The elements whose indices' halves are equal."""
+    x = c.tensor(0)
+    half = x.shape[: x.rank // 2]
+    return c.reshape(_diagonal(c, c.reshape(x, [total(half), total(half)])), half)
+
+
+@translates("MatrixDiag", "MatrixDiagV2", "MatrixDiagV3")
 def matrix_diag(c: Call) -> Operand:
     """Matrices with vectors on their diagonals, and zeros elsewhere."""
     x = c.tensor(0)
@@ -166,11 +184,15 @@ def matrix_diag(c: Call) -> Operand:
     return c.add("where", mask, wide, c.scalar(0, x.dtype))
 
 
-@translates("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3", "DiagPart")
+@translates("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
 def diag_part(c: Call) -> Operand:
     """The diagonals of square matrices."""
     x = c.tensor(0)
     _check_square(c, x, 1)
+    return _diagonal(c, x)
+
+
+def _diagonal(c: Call, x: Operand) -> Operand:
     kept = c.add("where", _on_diagonal(c, *x.shape[-2:]), x, c.scalar(0, x.dtype))
     return c.add("reduce_sum", kept, axes=(x.rank - 1,), keepdims=False)
 

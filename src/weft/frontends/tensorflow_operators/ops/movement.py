@@ -256,7 +256,7 @@ def shuffle(c: Call) -> Operand:
 def space_to_batch(c: Call) -> Operand:
     """Blocks of pixels moved to the batch, after padding."""
     x = c.tensor(0)
-    block, pads = _blocks(c), c.numbers(2, "the padding").reshape(-1, 2).astype(int).tolist()
+    block, pads = _blocks(c, "the padding")
     m, tail = len(block), x.shape[len(block) + 1 :]
     x = c.add("pad", x, pads=_flat([[0, 0], *pads, *[[0, 0]] * len(tail)]))
     sizes = [simplify_size(s // n) for s, n in zip(x.shape[1:], block, strict=False)]
@@ -271,7 +271,7 @@ def space_to_batch(c: Call) -> Operand:
 def batch_to_space(c: Call) -> Operand:
     """Blocks of pixels moved back from the batch, then cropped."""
     x = c.tensor(0)
-    block, crops = _blocks(c), c.numbers(2, "the cropping").reshape(-1, 2).astype(int).tolist()
+    block, crops = _blocks(c, "the cropping")
     m, sizes, tail = len(block), x.shape[1 : len(block) + 1], x.shape[len(block) + 1 :]
     batch = simplify_size(x.shape[0] // int(np.prod(block)))
     y = c.reshape(x, [*block, batch, *sizes, *tail])
@@ -283,9 +283,12 @@ def batch_to_space(c: Call) -> Operand:
     return c.add("pad", whole, pads=_flat(negative)) if any(map(any, crops)) else whole
 
 
-def _blocks(c: Call) -> list[int]:
-    """Returns the sizes of blocks."""
-    found = c.ints_at(1, "the sizes of blocks")
+def _blocks(c: Call, what: str) -> tuple[list[int], list[list[int]]]:
+    """Returns the sizes of blocks, and *what* is before and after each; operators without ND have one size, an attribute."""
+    found = c.ints_at(1, "the sizes of blocks") if c.has(2) else [c.integer("block_size", 0)] * 2
     if not found or min(found) < 1 or len(found) > c.tensor(0).rank - 1:
         c.fail(f"blocks of {found} of {c.tensor(0)!r} are not supported", SAVE_AGAIN)
-    return found
+    ends = c.numbers(2 if c.has(2) else 1, what).astype(int).reshape(-1, 2).tolist()
+    if len(ends) != len(found):
+        c.fail(f"{what} has {len(ends)} pairs for {len(found)} dimensions", SAVE_AGAIN)
+    return found, ends
