@@ -51,9 +51,13 @@ class Parts:
         store = "atomicXor(&{}, value); return;" if self.is_atomic else "{} = value; return;"
         name = self.names[0]
         return [
-            f"fn {name}_load(i: i32) -> {value} {{", *self._choice(load), "}",
-            f"fn {name}_store(i: i32, value: {value}) {{", *self._choice(store), "}",
-        ]  # fmt: skip
+            f"fn {name}_load(i: i32) -> {value} {{",
+            *self._choice(load),
+            "}",
+            f"fn {name}_store(i: i32, value: {value}) {{",
+            *self._choice(store),
+            "}",
+        ]
 
     def _choice(self, form: str) -> list[str]:
         """Returns the statements that have an element in the place of the braces of *form*, part by part."""
