@@ -16,7 +16,7 @@ CAPS: Final = {
     "load": 520,
     "hostops": 910,
     "launch": 937,
-    "cuda": 902,
+    "cuda": 919,
     "system": 450,
     "measure": 150,
     "py": 1862,
