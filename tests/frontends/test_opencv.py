@@ -11,7 +11,6 @@ from tests.frontends.caffe import networks as caffe
 from tests.frontends.darknet import networks as darknet
 
 from weft.driver.checking.reference import run_graph
-from weft.frontends.darknet.ops import convolution
 from weft.frontends.dispatch import to_graph
 
 with np.load(Path(__file__).parent / "opencv.npz") as _archive:
@@ -37,7 +36,7 @@ def test_maps_of_boxes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     sections = darknet.NETWORKS[network]
     ends = [k for k, (kind, _) in enumerate(sections) if kind in ("yolo", "region")]
     path, _ = darknet.write(sections[: ends[int(number)]], tmp_path, x := darknet.image_of(sections))
-    monkeypatch.setattr(convolution, "EPSILON", EPSILON)
+    monkeypatch.setattr("weft.frontends.darknet.ops.convolution.EPSILON", EPSILON)
     *_, got = run_graph(to_graph(path), {"data": x})
     assert difference(got, ARRAYS[name]) < TOLERANCE
 
