@@ -70,8 +70,7 @@ from weft.cost.plans.planner import (
 )
 from weft.cost.rules.prefetch import (
     FusePanels, ImageProblem, Prefetch, PrefetchSteps, StreamProblem, fuse_panel_plans, prefetch_plans,
-    prefetch_step_plans,
-    streams_of,
+    prefetch_step_plans, streams_of,
 )
 from weft.cost.program import (
     ENTRY_CYCLES,
@@ -91,8 +90,9 @@ from weft.cost.rules.sketch import (
     inner_order_plans, may_unroll, may_write, outer_order_plans, pad_input_plans, padded_parts, reduce_order_plans,
     reduce_tile_plans, register_tile_plans, remainder_versions, tiles_held,
 )
-from weft.cost.rules.row_threads import FEW_AT_ONCE, NO_ROWS, ReductionParts, RowGroup, RowThreads
-from weft.cost.rules.row_threads import most_parts, reduction_part_plans, row_thread_plans
+from weft.cost.rules.row_threads import (
+    FEW_AT_ONCE, NO_ROWS, ReductionParts, RowGroup, RowThreads, most_parts, reduction_part_plans, row_thread_plans,
+)
 from weft.cost.rules.shared_tile import (
     BANKS, LONG_ENOUGH, NEAR_STEPS, NO_TILE, UNROLLED_FETCHES, WORD, PartExtent, SharedTile, TiledProduct, shared_tile_plans,
 )

@@ -44,7 +44,7 @@ def test_a_warp_has_a_barrier_of_its_own() -> None:
 def test_a_kernel_waits_for_those_before_it_where_it_may_start_early(arch: str) -> None:
     copied = HALVED.replace("x: f32[64]", "x: f32[64], y: f32[64]").replace("x[t] = x[t]", "x[t] = y[t]")
     text = backend_of(cuda(arch)).write(parse_program(copied), cuda(arch)).text
-    assert ("{\n  const uint32_t turn = weft_take_turn();\n  y += turn;\n  const" in text) == (arch != "sm_80")
+    assert ("{\n  const uint32_t waited = weft_wait_for_grids();\n  y += waited;\n  const" in text) == (arch != "sm_80")
     assert ("fn_f_waits = 1" in text) == (arch != "sm_80")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.frontends.darknet.networks import NETWORKS, image_of, write
+from tests.frontends.ways import ways
 
 import weft
 from weft.driver.checking.reference import run_graph
@@ -15,17 +16,9 @@ from weft.frontends.dispatch import to_graph
 DETECTORS = ("yolo", "region", "detection")
 TOLERANCE = 1e-4
 COMPILED = ("yolov4_tiny", "yolov1", "squeeze_and_excite")
-"""Those that are compiled in the quick tests, and interpreted in the slow ones; others the other way round."""
 
 
-WAYS = [
-    pytest.param(name, how, marks=() if (how == "compiled") == (name in COMPILED) else pytest.mark.slow)
-    for name in NETWORKS
-    for how in ("compiled", "interpreted")
-]
-
-
-@pytest.mark.parametrize(("name", "how"), WAYS)
+@pytest.mark.parametrize(("name", "how"), ways(NETWORKS, COMPILED))
 def test_equals_numpy(name: str, how: str, tmp_path: Path) -> None:
     sections, x = NETWORKS[name], image_of(NETWORKS[name])
     path, results = write(sections, tmp_path, x)

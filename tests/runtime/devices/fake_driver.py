@@ -96,7 +96,7 @@ GROUPS = "".join(
 """Copies and products of groups of warps, in the place of the instructions."""
 OWN_HELPERS = {
     **FRAGMENT_HELPERS,
-    "take_turn": "static inline uint32_t weft_take_turn() { return 0; }",
+    "wait_for_grids": "static inline uint32_t weft_wait_for_grids() { return 0; }",
     "exp_f32": "static inline float weft_exp_f32(float x) { return __builtin_expf(x); }",
     "exp_f64": "static inline double weft_exp_f64(double x) { return __builtin_exp(x); }",
     "exp2_f32": "static inline float weft_exp2_f32(float x) { return __builtin_exp2f(x); }",

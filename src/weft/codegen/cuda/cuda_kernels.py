@@ -15,7 +15,7 @@ from weft.codegen.c_family.writer import Writer
 from weft.codegen.cuda.async_copies import COPY_HELPERS, COPY_MACROS
 from weft.codegen.cuda.cuda_dialect import CUDA, OWN_HELPERS
 from weft.codegen.cuda.cuda_head import HEAD
-from weft.codegen.cuda.dependent_launches import write_begin
+from weft.codegen.cuda.dependent_launches import write_wait
 from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, GATHER, MMA
 from weft.codegen.cuda.group_products import GROUP_HELPERS, GROUP_MACROS, PRODUCT_MACROS
 from weft.loop import Buffer, Function, MayAlias, Program, find_note
@@ -66,7 +66,7 @@ def _define(w: Writer, fn: Function) -> str:
             f"{pointer_type(w, p)}{restrict}{name}" if isinstance(p, Buffer) else f"{scalar_type(p.dtype)} {name}"
         )
     symbol = symbol_of(fn.name)
-    asked = write_begin(w, fn, symbol)
+    asked = write_wait(w, fn, symbol)
     write(w, fn.body)
     x, y, z = threads_of(fn)
     if w.dynamic_bytes:

@@ -23,7 +23,7 @@ from weft.runtime.devices import dependent_symbol
 _FEATURE: Final = "dependent_launch"
 
 LAUNCH_HELPERS: Final = {
-    "take_turn": """static inline uint32_t weft_take_turn() {
+    "wait_for_grids": """static inline uint32_t weft_wait_for_grids() {
   uint32_t zero;
   asm volatile("{ .reg .u32 t; griddepcontrol.wait; mov.u32 t, %%clock; popc.b32 t, t; shr.u32 %0, t, 6; }"
                : "=r"(zero) :: "memory");
@@ -33,15 +33,15 @@ LAUNCH_HELPERS: Final = {
 """The instructions, as a helper."""
 
 
-def write_begin(f: Writer, fn: Function, symbol: str) -> str:
+def write_wait(f: Writer, fn: Function, symbol: str) -> str:
     """Has a kernel, called *symbol* in the code, wait for those before it where the target can.
 
     Returns the definition of the number that tells of it.
     """
     if not f.target.has(_FEATURE):
         return ""
-    zero = f.fresh("turn")
-    f.line(f"const uint32_t {zero} = {f.helper('take_turn')}();")
+    zero = f.fresh("waited")
+    f.line(f"const uint32_t {zero} = {f.helper('wait_for_grids')}();")
     changed = {s.buffer for s in stores(fn.body)}
     for b in [p for p in fn.params if isinstance(p, Buffer) and p not in changed]:
         f.line(f"{f.name(b)} += {zero};")

@@ -97,10 +97,10 @@ def _shares_panels(p: StreamProblem, target: Target) -> bool:
     return shares_panels(p.tiles, p.width, p.panel, target)
 
 
-STREAMS = (8, 7, 6, 5, 4, 3, 2)
-"""The streams into which a reduction that reads a matrix from memory is split. On a core of Emerald Rapids a token of a decoder,
-which reads 494 MB of panels of 64 columns, took 32.1 ms with one stream, 27.2 with 4 or 8, and 27.6 with 16 (2026-11-27, the
-least of 80; medians beside busy neighbours 38.2, 34.5, 32.1 and 32.2)."""
+MOST_STREAMS = 8
+"""The most streams into which a reduction that reads a matrix from memory is split. On a core of Emerald Rapids a token of a
+decoder, which reads 494 MB of panels of 64 columns, took 32.1 ms with one stream, 27.2 with 4 or 8, and 27.6 with 16 (2026-11-27,
+the least of 80; medians beside busy neighbours 38.2, 34.5, 32.1 and 32.2)."""
 
 WAYS_PART = 2 / 3
 """The part of a cache set's ways that the lines of all streams may take, whose addresses share it."""
@@ -117,11 +117,11 @@ def streams_of(steps: int, step_bytes: int, nbytes: int, target: Target) -> int:
     caches = target.caches
     if nbytes <= caches.l2:
         return 1
-    most = int(WAYS_PART * (caches.l1 // caches.set_period))
-    for n in [n for n in STREAMS if n <= most and steps % n == 0]:
-        if steps // n * step_bytes >= STREAM_PAGES * caches.page:
-            return n
-    return 1
+    most = min(MOST_STREAMS, int(WAYS_PART * (caches.l1 // caches.set_period)))
+    fitting = [
+        n for n in range(most, 1, -1) if steps % n == 0 and steps // n * step_bytes >= STREAM_PAGES * caches.page
+    ]
+    return fitting[0] if fitting else 1
 
 
 @dataclass(frozen=True)

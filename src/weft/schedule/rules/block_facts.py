@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from weft.cost import elements, size_of
@@ -210,8 +210,13 @@ def reads_along(load: Load | Store, var: Var) -> bool:
 
 def loops_of(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], kind: AxisKind) -> list[LoopRef]:
     """Returns those of *loops* that axes of *kind* are bound to."""
+    return loops_over(s, ref, loops, [a for a in block_of(s, ref).axes if a.kind is kind])
+
+
+def loops_over(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], axes: Collection[Axis]) -> list[LoopRef]:
+    """Returns those of *loops* that *axes* of a block are bound to."""
     block = block_of(s, ref)
-    bound = {v for a, b in zip(block.axes, block.bindings, strict=True) if a.kind is kind for v in free_vars(b)}
+    bound = {v for a, b in zip(block.axes, block.bindings, strict=True) if a in axes for v in free_vars(b)}
     return [f for f in loops if f.var in bound]
 
 

@@ -9,26 +9,17 @@ from coremltools.converters.mil.mil import Builder
 from coremltools.converters.mil.mil import types as mil_types
 from tests.frontends.coreml.cases.entering import RNG, W, case, f, u
 
-case(
-    "cond",
-    lambda a: Builder.cond(
-        pred=Builder.greater(x=Builder.reduce_sum(x=a), y=0.0),
-        _true_fn=lambda: Builder.mul(x=a, y=2.0),
-        _false_fn=lambda: Builder.sub(x=a, y=1.0),
-    ),
-    np.abs(f(3)),
-    wanted=lambda x: x * 2,
-)
-case(
-    "cond.else",
-    lambda a: Builder.cond(
-        pred=Builder.greater(x=Builder.reduce_sum(x=a), y=0.0),
-        _true_fn=lambda: Builder.mul(x=a, y=2.0),
-        _false_fn=lambda: Builder.sub(x=a, y=1.0),
-    ),
-    -np.abs(f(3)),
-    wanted=lambda x: x - 1,
-)
+for _name, _sign, _wanted in (("cond", 1, lambda x: x * 2), ("cond.else", -1, lambda x: x - 1)):
+    case(
+        _name,
+        lambda a: Builder.cond(
+            pred=Builder.greater(x=Builder.reduce_sum(x=a), y=0.0),
+            _true_fn=lambda: Builder.mul(x=a, y=2.0),
+            _false_fn=lambda: Builder.sub(x=a, y=1.0),
+        ),
+        _sign * np.abs(f(3)),
+        wanted=_wanted,
+    )
 
 
 def doubled(x: Any, k: Any) -> Any:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from weft.ir import Var, free_vars
-from weft.schedule.cursors.state import BlockRef
-from weft.schedule.rules.block_facts import block_of, reduce_axes, spatial_axes
+from weft.loop import AxisKind
+from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.rules.block_facts import block_of, loops_of, spatial_axes
 from weft.schedule.rules.grid.thread_reduction import reduce_in_threads
 from weft.schedule.rules.grid.tile_axes import TileAxes, own_loops
 from weft.schedule.schedule import Schedule
@@ -30,8 +30,7 @@ def partial_sums(
     loops = s.split(depth, factors)
     if [s.extent(f) for f, n in zip(loops, factors, strict=True) if n] != [n for n in factors if n]:
         raise ScheduleError(f"{ref.name} has no such parts")
-    reduced = [loop for loop in s.loops(ref) if loop.var in _reducing(s, ref)]
-    s.reorder([*reduced, *[loop for loop in s.loops(ref) if loop not in reduced]])
+    reductions_first(s, ref)
     sums = s.rfactor(ref, loops[part], 0)
     block = block_of(s, sums)
     moved = dict(zip(before, spatial_axes(block)[1:], strict=True))
@@ -41,11 +40,11 @@ def partial_sums(
     return sums, replace(axes, row=moved[axes.row], column=moved[axes.column], depth=steps[0])
 
 
-def _reducing(s: Schedule, ref: BlockRef) -> set[Var]:
-    """Returns the variables of the loops over the terms."""
-    block = block_of(s, ref)
-    reduced = reduce_axes(block)
-    return {v for a, b in zip(block.axes, block.bindings, strict=True) if a in reduced for v in free_vars(b)}
+def reductions_first(s: Schedule, ref: BlockRef) -> list[LoopRef]:
+    """Moves the loops over the terms of a reduction around those over its results, as `rfactor` takes them; returns them."""
+    reduced = loops_of(s, ref, s.loops(ref), AxisKind.REDUCE)
+    s.reorder([*reduced, *[loop for loop in s.loops(ref) if loop not in reduced]])
+    return reduced
 
 
 def split_k(

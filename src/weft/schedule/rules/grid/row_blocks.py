@@ -31,6 +31,7 @@ from weft.schedule.rules.block_facts import (
     block_of,
     inputs_of,
     is_reduction,
+    loops_over,
     reads_along,
     spatial_axes,
 )
@@ -122,10 +123,7 @@ def _place(s: Schedule, refs: Sequence[BlockRef], depth: int, choice: RowThreads
 
 def _row_loops(s: Schedule, ref: BlockRef, depth: int) -> list[LoopRef]:
     """Returns the loops over the first *depth* axes of a block's results; an axis of one element may have none."""
-    block = block_of(s, ref)
-    rows = spatial_axes(block)[:depth]
-    bound = {v for a, b in zip(block.axes, block.bindings, strict=True) if a in rows for v in free_vars(b)}
-    return [f for f in s.loops(ref) if f.var in bound]
+    return loops_over(s, ref, s.loops(ref), spatial_axes(block_of(s, ref))[:depth])
 
 
 def _unit_loop(s: Schedule, ref: BlockRef) -> LoopRef:

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 from weft.cost import Planner, ReductionParts, most_parts, reduction_part_plans
 from weft.schedule.cursors.state import BlockRef
-from weft.schedule.rules.block_facts import block_of, is_reduction, reduce_axes
+from weft.schedule.rules.block_facts import block_of, is_reduction
+from weft.schedule.rules.grid.partial_sums import reductions_first
 from weft.schedule.rules.grid.row_group import group_facts, rows_of
-from weft.schedule.rules.grid.tile_axes import own_loops
 from weft.schedule.rules.grid.trying import can_take
 from weft.schedule.schedule import Schedule
 
@@ -45,9 +45,6 @@ def reduce_in_stages(s: Schedule, refs: Sequence[BlockRef], p: Planner) -> None:
 def _split(s: Schedule, refs: Sequence[BlockRef], parts: int) -> None:
     """Makes each reduction the combination of *parts* partial results, whose terms are neighbours."""
     for ref in refs:
-        block = block_of(s, ref)
-        loops = own_loops(s, ref, 0)
-        reduced = [loops[a.var] for a in reduce_axes(block) if a.var in loops]
-        s.reorder([*reduced, *[loop for loop in s.loops(ref) if loop not in reduced]])
+        reduced = reductions_first(s, ref)
         whole = s.fuse(reduced) if len(reduced) > 1 else reduced[0]
         s.rfactor(ref, s.split(whole, [parts, None])[0], 0)

@@ -34,6 +34,7 @@ from weft.schedule.rules.block_facts import (
     block_of,
     contraction_of,
     loops_of,
+    loops_over,
     reduce_axes,
     spatial_axes,
     uses_axis,
@@ -315,6 +316,4 @@ def unroll_tile(s: Schedule, spatial: Sequence[LoopRef]) -> None:
 
 def loops_of_axis(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], axis: Var) -> list[LoopRef]:
     """Returns those of *loops* that *axis* is bound to."""
-    block = block_of(s, ref)
-    bound = {v for a, b in zip(block.axes, block.bindings, strict=True) if a.var is axis for v in free_vars(b)}
-    return [f for f in loops if f.var in bound]
+    return loops_over(s, ref, loops, [a for a in block_of(s, ref).axes if a.var is axis])
