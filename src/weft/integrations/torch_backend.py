@@ -25,7 +25,7 @@ from torch.fx import GraphModule
 
 from weft.driver.options import check_options
 from weft.driver.parameter_model import ParameterModel, compile_parameters
-from weft.frontends.torch.decompose import decompositions
+from weft.frontends.torch.decompose import decompositions, is_effect
 from weft.frontends.torch.graph_module import Captured, from_graph_module
 from weft.frontends.torch.nodes import elements_of
 from weft.native import _rt
@@ -218,7 +218,7 @@ def _is_plain(node: torch.fx.Node) -> bool:
 
 def _is_token(node: torch.fx.Node) -> bool:
     """Tells whether an argument orders effects, such as checks of a factorization: AOTAutograd calls with None in its place."""
-    return any(u.target is torch.ops.higher_order.with_effects and u.args[0] is node for u in node.users)
+    return any(is_effect(u) and u.args[0] is node for u in node.users)
 
 
 def _seed() -> Any:
