@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """torch.compile by Weft and by Inductor: the networks of the benchmark in one process, in turns; and how long compiling takes.
 
-    python torch_compile.py [--threads 1] [--rounds 15] [--small] [--freeze] [name ...]
+    python torch_compile.py [--threads 1] [--rounds 15] [--small] [--freeze | --held-once] [name ...]
 
 A row has the ratio of the times of a call (Weft's to Inductor's, the median over rounds), that of compiling with empty caches,
-and the largest difference of the results. With --freeze the weights are constants. One thread is timed by its processor time.
+and the largest difference of the results. With --freeze the weights are constants; with --held-once no kernel's
+packed form of a weight is kept beside it ({"prepack": False}). One thread is timed by its processor time.
 Run it with the interpreter that has Weft and PyTorch; Inductor needs a C++ compiler.
 """
 
@@ -24,12 +25,11 @@ from models import MODELS, NETWORKS, SMALL, Model, build
 Call = Callable[[], object]
 
 
-def compiled(name: str, model: Model, freeze: bool, backend: str) -> tuple[Call, float]:
+def compiled(name: str, model: Model, backend: str, options: dict[str, bool]) -> tuple[Call, float]:
     """Return a call of the network compiled by *backend*, and the seconds that the first one took."""
     module, arrays = build(name, model), make_inputs({"name": name, "inputs": model.inputs})
     inputs = [torch.from_numpy(arrays[spec["name"]]) for spec in model.inputs]
     torch._dynamo.reset()
-    options = {"freezing": freeze} if backend == "inductor" else {"freeze": freeze, "fallback": False}
     fast = torch.compile(module, backend=backend, options=options, fullgraph=True)
 
     def call() -> object:
@@ -75,7 +75,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--small", action="store_true", help="the networks made small")
-    parser.add_argument("--freeze", action="store_true", help="weights are constants")
+    weights = parser.add_mutually_exclusive_group()
+    weights.add_argument("--freeze", action="store_true", help="weights are constants")
+    weights.add_argument("--held-once", action="store_true", help="weights are read as they lie")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="torch_compile") as scratch:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(scratch, "inductor")
@@ -89,11 +91,15 @@ def compare(given: argparse.Namespace) -> None:
     torch.set_num_threads(given.threads)
     torch.set_grad_enabled(False)
     clock, models = process_time if given.threads == 1 else perf_counter, SMALL if given.small else MODELS
+    options = {
+        "weft": {"freeze": given.freeze, "prepack": not given.held_once, "fallback": False},
+        "inductor": {"freezing": given.freeze},
+    }
     ratios, compiling = [], []
     print(f"{'network':18} {'ratio':>7} {'weft ms':>9} {'inductor':>9} {'compiling':>10} {'weft s':>7} {'inductor':>9}")
     for name in given.names or NETWORKS:
         (ours, cold), (theirs, cold_theirs) = (
-            compiled(name, models[name], given.freeze, backend) for backend in ("weft", "inductor")
+            compiled(name, models[name], backend, options[backend]) for backend in options
         )
         worst = difference(ours(), theirs())
         ratio, ms, ms_theirs = turns([ours, theirs], given.rounds, clock)

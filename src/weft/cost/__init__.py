@@ -55,8 +55,8 @@ from weft.cost.graph.matrix_convolutions import (
 from weft.cost.graph.combining import CombineProducts, combine_product_plans
 from weft.cost.graph.rounded_attention import RoundedAttention, rounded_attention_plans
 from weft.cost.graph.packing import (
-    PANEL_VECTORS, GridOperand, Panel, RightOperand, TurnedWeight, grid_operand_plans, panel_plans, right_operand_plans,
-    turned_weight_plans,
+    PANEL_VECTORS, GridOperand, Panel, RightOperand, RightProblem, TurnedWeight, grid_operand_plans, panel_plans,
+    right_operand_plans, turned_weight_plans,
 )
 from weft.cost.rules.padding import SkipPadding, padding_plans
 from weft.cost.rules.parallel import MANY_INDICES, Parallel, enough_tasks, parallel_plans
@@ -82,7 +82,7 @@ from weft.cost.program import (
     operations_of,
     predict_cycles,
 )
-from weft.cost.rules.reduction import SHORTEST_REDUCTION, Accumulators, accumulator_plans
+from weft.cost.rules.reduction import SHORTEST_REDUCTION, Accumulators, InnerTile, accumulator_plans, inner_tile_plans
 from weft.cost.rules.rows import OnePass, SharePatches, one_pass_plans, patch_plans
 from weft.cost.rules.contraction_rules import Rule, depth_plans, gemv_or_tiles, rule_plans
 from weft.cost.rules.sketch import (
@@ -119,7 +119,7 @@ __all__ = [
     "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FEW_AT_ONCE", "FOLDED_TIMES_CONSTANTS", "FloatProduct",
     "Following", "Form", "FragmentProduct",
     "FragmentTile", "FusePanels", "GAIN", "Gemv", "GridOperand", "GroupedOperands", "ImageProblem",
-    "ImplicitProduct", "Inline", "InnerOrder", "JoinAttention", "KBlocks", "LARGEST_COMPARED_CONSTANT",
+    "ImplicitProduct", "Inline", "InnerOrder", "InnerTile", "JoinAttention", "KBlocks", "LARGEST_COMPARED_CONSTANT",
     "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH", "LARGEST_GROUP", "LARGEST_ON_STACK", "LARGEST_POWER",
     "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES", "LEAST_STREAMED", "LONGEST_PRIME", "LONGEST_WINDOW_STRIDE",
     "LONG_BORDER", "LONG_ENOUGH", "LOOP_CYCLES", "Layer", "Layout", "LoopNest", "MANY_INDICES", "MERGE_THREADS", "MIXED_GAIN",
@@ -131,7 +131,7 @@ __all__ = [
     "INLINED_CALLS", "NESTED_CALLS",
     "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM", "PadInput", "Panel", "Parallel", "PartExtent", "Plan", "Planner",
     "Prefetch", "PrefetchSteps", "Probe", "Question", "RANGE_DEPTH", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
-    "RightOperand", "RoundedAttention", "RoundedFactors",
+    "RightOperand", "RightProblem", "RoundedAttention", "RoundedFactors",
     "ReductionParts", "RowBlock", "RowGroup", "RowThreads", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE",
     "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHORT_TRANSFORM", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED",
     "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "SharePatches", "SharedTile", "SketchProblem", "SkipPadding",
@@ -147,7 +147,8 @@ __all__ = [
     "filled_channels", "filled_terms",
     "fma_cycles", "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "grid_operand_plans",
     "group_blocks", "grouped_cycles", "grouped_plans", "guess_of", "implicit_product_plans", "inline_plans",
-    "inner_order_plans", "input_block", "is_gathered", "is_transposed", "join_attention_plans", "k_block_plans", "l2_cycles",
+    "inner_order_plans", "inner_tile_plans",
+    "input_block", "is_gathered", "is_transposed", "join_attention_plans", "k_block_plans", "l2_cycles",
     "l3_cycles", "load_cycles", "low_bit_panel_plans", "matrix_tile_plans", "may_unroll", "may_write", "memory_cycles",
     "merge_plans", "most_parts", "multiply_cycles",
     "narrow_convolution_plans", "narrow_factor_plans", "narrow_weight_plans", "nest_cycles",

@@ -232,3 +232,19 @@ def test_a_plain_operand_is_packed_if_it_is_no_larger() -> None:
         return g.add("add", [conv(g, x, 8), x])
 
     assert ops(apply_pass(built(build), layouts)) == ["pack_channels", "conv2d_blocked", "add", "unpack_channels"]
+
+
+def test_weights_that_are_inputs_are_packed_in_each_call() -> None:
+    """Where the convolution takes longer than packing its weight; a pointwise one of few places is a product instead."""
+    g = Graph()
+    x, w = g.input("x", (1, 8, 12, 12), f32), g.input("w", (8, 8, 3, 3), f32)
+    one_output(g, g.add("relu", [g.add("conv2d", [x, w, None], strides=(2, 2), pads=(1, 1, 1, 1))]))
+    made = apply_pass(g, layouts)
+    assert ops(made) == ["pack_conv_weight", "pack_channels", "conv2d_blocked", "relu", "unpack_channels"]
+
+
+def test_a_weight_that_is_long_to_pack_stays_as_it_is() -> None:
+    g = Graph()
+    x, w = g.input("x", (1, 64, 1, 1), f32), g.input("w", (64, 64, 1, 1), f32)
+    one_output(g, g.add("conv2d", [x, w, None]))
+    assert "pack_conv_weight" not in ops(apply_pass(g, layouts))

@@ -142,3 +142,24 @@ def test_the_channels_of_a_batch_of_products_are_not_their_columns() -> None:
     g = Graph()
     made = apply_pass(one_output(g, batch_norm(g, matmul(g, g.input("x", (2, 3, 5), f32)), 3)), fold_scale_and_shift)
     assert ops(made) == ["matmul", "mul", "add"]
+
+
+def test_statistics_that_are_inputs_scale_and_shift_what_a_convolution_computes() -> None:
+    """A multiplication and an addition are done on channels in blocks; a batch normalization is not."""
+    g = Graph()
+    x, w = g.input("x", (1, 4, 5, 5), f32), g.input("w", (6, 4, 3, 3), f32)
+    statistics = [g.input(name, (6,), f32) for name in ("scale", "bias", "mean")]
+    variance = g.add("exp", [g.input("logarithm", (6,), f32)])
+    one_output(g, g.add("batch_norm", [g.add("conv2d", [x, w, None]), *statistics, variance], epsilon=1e-3))
+    made = ops(apply_pass(g, fold_scale_and_shift))
+    assert "batch_norm" not in made
+    assert made[-2:] == ["mul", "add"]
+
+
+def test_statistics_that_are_inputs_are_left_elsewhere() -> None:
+    g = Graph()
+    x = g.input("x", (2, 6), f32)
+    statistics = [g.input(name, (6,), f32) for name in ("scale", "bias", "mean")]
+    variance = g.add("exp", [g.input("logarithm", (6,), f32)])
+    one_output(g, g.add("batch_norm", [x, *statistics, variance], epsilon=1e-3))
+    assert "batch_norm" in ops(fold_scale_and_shift(g))

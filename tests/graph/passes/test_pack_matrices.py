@@ -141,3 +141,20 @@ def test_an_embedding_that_is_the_last_weight_is_held_once() -> None:
     made = apply_pass(one_output(g, y), packed)
     assert ops(made) == ["unpack_matrix", "gather", "reshape", "mul", "matmul_packed"]
     assert [c.name for c in made.constants()] == ["words_packed", "constant"]
+
+
+@pytest.mark.parametrize(("rows", "op"), [(1, "gemm"), (4, "gemm"), (8, "matmul_packed")])
+def test_parameters_that_few_rows_are_multiplied_by_are_held_once(rows: int, op: str) -> None:
+    """Panels would be held beside them, and are read from memory as fast."""
+    g = Graph()
+    x, w = g.input("x", (rows, 64), f32), g.parameter(constant(g, 96, 64).array, "w")
+    one_output(g, g.add("gemm", [x, w, None], trans_b=True))
+    assert op in ops(pack_matrices(g, Choosing(FOUR)))
+
+
+@pytest.mark.parametrize(("rows", "op"), [(1, "gemm"), (16, "gemm"), (64, "matmul_packed")])
+def test_matrices_whose_columns_lie_side_by_side_are_packed_for_many_rows(rows: int, op: str) -> None:
+    g = Graph()
+    x, w = g.input("x", (rows, 64), f32), g.input("w", (96, 64), f32)
+    one_output(g, g.add("gemm", [x, w, None], trans_b=True))
+    assert op in ops(apply_pass(g, packed))

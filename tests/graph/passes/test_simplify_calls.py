@@ -108,6 +108,17 @@ def test_what_is_cheaper_is_chosen(what: str) -> None:
     assert ops(apply_pass(built(build), simplify_calls)) == expected
 
 
+@pytest.mark.parametrize("trans_b", [False, True])
+def test_a_product_takes_the_transposition_of_its_right_hand_matrix(trans_b: bool) -> None:
+    g = Graph()
+    x, w, b = (g.input(name, shape, f32) for name, shape in (("x", (2, 3)), ("w", (3, 3)), ("b", (3,))))
+    one_output(g, g.add("gemm", [x, g.add("transpose", [w], perm=(1, 0)), b], trans_b=trans_b))
+    made = apply_pass(g, simplify_calls)
+    product = next(n for n in made.nodes if n.op == "gemm")
+    assert product.inputs[1] is made.inputs[1]
+    assert product.attribute("trans_b") is not trans_b
+
+
 def test_gather_outside_is_kept() -> None:
     g = built(lambda g, x: g.add("gather", [x, g.constant(np.asarray(3, np.int64))], axis=1))
     assert ops(apply_pass(g, simplify_calls)) == ["gather"]

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
+from weft.cost.rules.reduction import LANE_SUM_CYCLES
 from weft.cost.rules.row_threads import matrix_vector_cycles
 from weft.targets import Target
 
@@ -32,6 +34,15 @@ FEWEST_ROWS_PAGES_APART: Final = 64
 
 FEWEST_ROWS_REARRANGED: Final = 4
 """The same for a matrix that is rearranged anyhow, which packing then does on the way."""
+
+FEWEST_ROWS_UNTRANSPOSED: Final = 34
+"""The same for a matrix whose columns lie side by side, each the terms of an inner product, if these are many; of few, the lanes
+of a sum take most of the time. On one core of Emerald Rapids, 16 rows times 768 x 3072 took 1.1 ms without panels and 1.7 with
+them, and 32 rows as long; 8 rows of 12 heads times 64 x 256 took 142 us and 151, 16 took 221 and 192 (2026-11-27)."""
+
+MOST_ROWS_OF_PARAMETER: Final = 4
+"""The most rows for which a parameter whose columns lie side by side is not packed, once for all calls: panels, which are held
+beside the parameter, are no faster then, as each element is read from memory and used as seldom."""
 
 MANY_ROWS: Final = 2 * FEWEST_ROWS
 """The rows that an operand is taken to have where their number is not known."""
@@ -101,15 +112,31 @@ def panel_plans(columns: int | None, lanes: int) -> list[Candidate[Panel]]:
     return by_cost([Candidate(Panel(lanes * v), time(v)) for v in VECTOR_TIMES])
 
 
-def right_operand_plans(
-    forms: Collection[str], rows: int | None, row_bytes: int, target: Target, *, rearranged: bool
-) -> list[Candidate[RightOperand]]:
-    """Returns the choices among *forms* for a left operand of *rows*, None for many, and a right one whose rows have *row_bytes*.
+@dataclass(frozen=True)
+class RightProblem:
+    """A product of *rows* by a matrix that is no constant, with *depth* terms in each sum; None for numbers that are not known.
 
-    Where the right operand is *rearranged* to that order only, packing replaces that. Costs are relative to that of panels.
+    A row of the matrix has *row_bytes*, an element *bits*. It may be *rearranged* to the order of rows for this product alone.
+    One that *is_parameter* is packed once for many calls.
     """
-    fewest = FEWEST_ROWS if row_bytes % target.caches.set_period else FEWEST_ROWS_PAGES_APART
-    least = FEWEST_ROWS_REARRANGED if rearranged else fewest
-    many = MANY_ROWS if rows is None else rows
-    costs = {"panels": 1.0, "rows": many / least, "untransposed": many / least * many / FEWEST_ROWS_REARRANGED}
+
+    rows: int | None
+    depth: int | None
+    row_bytes: int
+    bits: int
+    rearranged: bool
+    is_parameter: bool = False
+
+
+def right_operand_plans(forms: Collection[str], p: RightProblem, target: Target) -> list[Candidate[RightOperand]]:
+    """Returns the choices among *forms* for the right operand of a product; costs are relative to that of panels."""
+    fewest = FEWEST_ROWS if p.row_bytes % target.caches.set_period else FEWEST_ROWS_PAGES_APART
+    least = FEWEST_ROWS_REARRANGED if p.rearranged else fewest
+    many = MANY_ROWS if p.rows is None else p.rows
+    vectors = inf if p.depth is None else -(-p.depth // target.lanes(p.bits))
+    enough = FEWEST_ROWS_UNTRANSPOSED / (1 + LANE_SUM_CYCLES / vectors)
+    if p.is_parameter:
+        enough = MOST_ROWS_OF_PARAMETER + 1
+    as_rows = many / least if "untransposed" not in forms else max(1.0, many / least)  # by a transposed copy
+    costs = {"panels": 1.0, "rows": as_rows, "untransposed": many / enough}
     return by_cost([Candidate(RightOperand(form), cost) for form, cost in costs.items() if form in forms])

@@ -154,14 +154,20 @@ class _Problem:
         """
         if self.target.has_threads:
             return inf
-        lanes = self.target.lanes(n.output.dtype.bits)
-        if not n.operator.is_convolution:
-            filled = _channels(n.output) % output_block(_channels(n.output), lanes) == 0
-            return 0.0 if filled or fills_up(n) else inf
-        x = n.inputs[0]
+        if n.operator.is_convolution:
+            return self._packing(n.inputs[1]) + self._convolution(n)
+        channels = _channels(n.output)
+        filled = channels % output_block(channels, self.target.lanes(n.output.dtype.bits)) == 0
+        return 0.0 if filled or fills_up(n) else inf
+
+    def _packing(self, w: Value | None) -> float:
+        """Returns the cycles in which a call packs a weight: none for a constant, which is packed when compiling."""
+        return 0.0 if w is None or isinstance(w, Constant) else packing_cycles(_elements(w), w.dtype.bits, self.target)
+
+    def _convolution(self, n: Node) -> float:
+        """Returns the cycles of a convolution in blocks, infinite where there is no such form."""
+        x, lanes = n.inputs[0], self.target.lanes(n.output.dtype.bits)
         assert x is not None  # a convolution has an input
-        if self._is_product_of_threads(n):
-            return inf
         read, made, c = _channels(x), _channels(n.output), _convolution(n)
         if n.output.dtype is i32:
             return dot_product_cycles(c, made, self.target)
@@ -175,12 +181,6 @@ class _Problem:
             return multiply_cycles(c.products, c.bits, self.target)
         direct = blocked_cycles(c, (read, input_block(read, lanes)), made, self.target)
         return min(direct, self._winograd(n)) if self.by_winograd else direct
-
-    def _is_product_of_threads(self, n: Node) -> bool:
-        """Tells whether a convolution is better a plain product: tiles of threads then have all places as one axis."""
-        return (
-            self.target.has_threads and is_pointwise(n) and not _is_depthwise(n) and set(n.attribute("strides")) == {1}
-        )
 
     def _winograd(self, n: Node) -> float:
         """Returns the cycles of a convolution of one group by Winograd's method, infinite where direct is as good."""
@@ -249,8 +249,14 @@ def _has_blocked_form(n: Node) -> bool:
     if n.output.rank != 4 or not isinstance(n.output.shape[1], Const):
         return False
     if n.operator.is_convolution:
-        return isinstance(n.inputs[1], Constant) and isinstance(x.shape[1], Const)
+        return _is_packable(n) and isinstance(x.shape[1], Const)
     return n.operator.per_channel or (n.op == "concat" and n.attribute("axis") % 4 == 1) or is_plain_map(n)
+
+
+def _is_packable(n: Node) -> bool:
+    """Tells whether the weight of a convolution may be packed: floats in each call, or a constant once."""
+    w = n.inputs[1]
+    return isinstance(w, Constant) or (w is not None and w.static_shape is not None and w.dtype.is_float)
 
 
 def _reduces_positions(n: Node, x: Value) -> bool:

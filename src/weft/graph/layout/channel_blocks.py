@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from weft.graph.core.graph import Node
-from weft.graph.core.graph_values import Constant, Value
+from weft.graph.core.graph_values import Value
 from weft.graph.fusion.node_facts import keeps_finite
 
 IN_BLOCKS: Final = "_blocked"
@@ -34,6 +34,6 @@ def fills_up(node: Node) -> bool:
 def is_pointwise(node: Node) -> bool:
     """Tells whether *node* is a pointwise (1x1) convolution: at each pixel a product of matrices or, depthwise, of elements."""
     x, w = (*node.inputs, None, None)[:2]
-    if node.op != "conv2d" or x is None or not isinstance(w, Constant) or x.rank != 4 or any(node.attribute("pads")):
+    if node.op != "conv2d" or x is None or w is None or x.rank != 4 or any(node.attribute("pads")):
         return False
-    return w.extents[2:] == (1, 1)
+    return w.static_shape is not None and w.static_shape[2:] == (1, 1)

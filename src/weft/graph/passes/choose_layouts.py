@@ -100,7 +100,7 @@ class _Layouts:
     def conv(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
         """Returns the convolution in blocks: full, depthwise or grouped."""
         x, w = inputs[0], inputs[1]
-        if x is None or not isinstance(w, Constant) or not isinstance(x.shape[1], Const):
+        if x is None or w is None or not isinstance(x.shape[1], Const):
             return None
         group, channels, made = node.attribute("group"), _int(x.shape[1]), _int(w.shape[0])
         lanes = self.lanes(x.dtype)
@@ -178,7 +178,7 @@ class _Layouts:
     def conv_transpose(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
         """Returns the transposed convolution in blocks; grouped and dilated ones have none."""
         x, w = inputs[0], inputs[1]
-        if x is None or not isinstance(w, Constant) or not isinstance(x.shape[1], Const):
+        if x is None or w is None or not isinstance(x.shape[1], Const):
             return None
         if node.attribute("group") != 1 or tuple(node.attribute("dilations")) != (1, 1):
             return None

@@ -4,7 +4,8 @@
 
 Batch normalization, and `mul`, `div`, `add`, `sub` with a constant, are such scales and shifts. The new weights are computed
 in double and rounded once (Jacob et al., "Quantization and training of neural networks", CVPR 2018, section 3.2, fold them
-alike). A batch normalization with no contraction before it becomes one multiplication and one addition.
+alike). A batch normalization with no contraction before it becomes one multiplication and one addition; so does one of a
+convolution by statistics that are inputs, since channels in blocks are multiplied and added to as they lie.
 
 Weights of 16 bits would be rounded visibly, or overflow: they are scaled only where that is exact. A batch normalization of such
 values becomes one `scale_and_shift` by float32 constants.
@@ -23,7 +24,7 @@ from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Array, Constant, Deferred, Value
 from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
-from weft.ir import Add, Binary, Const, Div, Mul, Sub, as_expr
+from weft.ir import ONE, Add, Binary, Const, Div, Mul, Sub, as_expr
 from weft.te import is_narrow
 
 WEIGHT, BIAS = 1, 2
@@ -46,7 +47,7 @@ def fold_scale_and_shift(graph: Graph) -> Graph:
     def fold(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         found = _affine(node, inputs)
         if found is None:
-            return None
+            return [_by_vectors(new, node, inputs)] if _follows_convolution(node) else None
         before = next(v for v in node.inputs if v is not None and not isinstance(v, Constant))
         alone = len(users[before]) == 1 and before not in graph.outputs
         made = _into_contraction(new, node, found, users) if alone else None
@@ -194,6 +195,29 @@ def _as_arithmetic(new: Graph, node: Node, affine: Affine) -> Value:
     scale, shift = (a.astype(affine.y.dtype.numpy).reshape(shape) for a in (affine.scale, affine.shift))
     y = new.add("mul", [affine.y, new.constant(scale)], source=node.source)
     return new.add("add", [y, new.constant(shift)], source=node.source, name=node.output.name)
+
+
+def _follows_convolution(node: Node) -> bool:
+    """Tells whether *node* is a batch normalization of what a convolution computes."""
+    made = node.inputs[0].producer if node.op == "batch_norm" and node.inputs[0] is not None else None
+    return made is not None and made.operator.is_convolution and not is_narrow(node.output.dtype)
+
+
+def _by_vectors(new: Graph, node: Node, inputs: Inputs) -> Value:
+    """Writes a batch normalization by statistics that are no constants as a multiplication and an addition."""
+    y, gamma, beta, mean, variance = inputs
+    assert y is not None  # all operands are there
+    spread = new.add("sqrt", [new.add("add", [variance, _scalar(new, y, node.attribute("epsilon"))])])
+    scale = new.add("div", [gamma, spread], source=node.source)
+    shift = new.add("sub", [beta, new.add("mul", [mean, scale])], source=node.source)
+    channels = (y.shape[1], *[ONE] * (y.rank - 2))
+    scale, shift = (new.add("reshape", [v], shape=channels) for v in (scale, shift))
+    made = new.add("mul", [y, scale], source=node.source)
+    return new.add("add", [made, shift], source=node.source, name=node.output.name)
+
+
+def _scalar(new: Graph, like: Value, number: float) -> Value:
+    return new.constant(np.asarray(number, like.dtype.numpy))
 
 
 def _scaled(made: Node, weight: Constant, scale: Array) -> Constant:

@@ -25,6 +25,7 @@ from weft.cost import (
     Panel,
     Planner,
     RightOperand,
+    RightProblem,
     TurnedWeight,
     grid_operand_plans,
     panel_plans,
@@ -33,7 +34,7 @@ from weft.cost import (
     turned_weight_plans,
 )
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.graph_values import Constant, Deferred, Value
+from weft.graph.core.graph_values import Constant, Deferred, Parameter, Value
 from weft.graph.fusion.node_facts import facts_of, is_rename
 from weft.graph.passes.rounded.narrowed_factors import NarrowedFactors
 from weft.graph.passes.rounded.tf32_factors import Tf32Factors
@@ -67,7 +68,7 @@ class _Packing:
         self.packed = {
             n.inputs[1]: _is_transposed(n)
             for n in graph.nodes
-            if isinstance(_right(n), Constant) and _has_panels(n) and not self._is_kept(n)
+            if isinstance(_right(n), Constant) and self._form(n, is_transposed=_is_transposed(n)) == "panels"
         }
 
     def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
@@ -77,7 +78,7 @@ class _Packing:
         if self._is_turned(node):
             return [self._by_turned(new, node, inputs)]
         before = _before_transposition(node, inputs)
-        form = self._form(node, is_transposed=before is not None)
+        form = self._form(node, is_transposed=before is not None or _is_transposed(node))
         if form == "panels":
             return [self.product(new, node, inputs)]
         if form == "untransposed" and before is not None:
@@ -169,18 +170,17 @@ class _Packing:
             return "rows"
         if panels and self._is_kept(node):
             return "untransposed" if is_transposed else "rows"
-        if isinstance(b, Constant):
+        is_parameter = isinstance(b, Parameter) and is_transposed and panels
+        if isinstance(b, Constant) and not is_parameter:
             return "panels" if panels else "rows"
-        forms = {"rows", *["panels"] * panels, *["untransposed"] * is_transposed}
-        rows = node.output.shape[-2]
-        known = int(rows.value) if isinstance(rows, Const) else None
-        columns = node.output.shape[-1]
-        apart = (int(columns.value) if isinstance(columns, Const) else 1) * b.dtype.bytes
-        return self.planner.decide(
-            subject_of(node.output.name),
-            RightOperand,
-            lambda m: right_operand_plans(forms, known, apart, m, rearranged=_is_rearranged(b)),
-        ).form
+        forms = {*["panels"] * panels, "untransposed" if is_transposed else "rows"}
+        if is_transposed and not _is_transposed(node):
+            forms.add("rows")  # a transposed copy
+        rows, columns, depth = (_known(e) for e in (*node.output.shape[-2:], a.shape[-1]))
+        rearranged = is_transposed or _is_rearranged(b)
+        problem = RightProblem(rows, depth, (columns or 1) * b.dtype.bytes, b.dtype.bits, rearranged, is_parameter)
+        plans = partial(right_operand_plans, forms, problem)
+        return self.planner.decide(subject_of(node.output.name), RightOperand, plans).form
 
     def _panels(self, new: Graph, b: Value, trans: bool) -> Value:
         key = (b, trans)
@@ -297,6 +297,10 @@ def _is_rearranged(v: Value) -> bool:
 
 def _columns(e: Expr) -> int | Expr:
     return int(e.value) if isinstance(e, Const) else e
+
+
+def _known(e: Expr) -> int | None:
+    return int(e.value) if isinstance(e, Const) else None
 
 
 def _is_zero(v: Value | None) -> bool:

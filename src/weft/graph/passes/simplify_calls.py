@@ -111,6 +111,16 @@ def _transpose(new: Graph, node: Node, inputs: Inputs) -> Value | None:
     return new.add("transpose", [x], perm=perm, source=node.source, name=node.output.name)
 
 
+def _gemm(new: Graph, node: Node, inputs: Inputs) -> Value | None:
+    """Takes a transposition of the right-hand matrix into the product."""
+    a, b, *rest = inputs
+    before = None if b is None else b.producer
+    if before is None or before.op != "transpose":
+        return None
+    attributes = {**node.keywords, "trans_b": not node.attribute("trans_b")}
+    return new.add("gemm", [a, before.inputs[0], *rest], source=node.source, name=node.output.name, **attributes)
+
+
 def _slice(new: Graph, node: Node, inputs: Inputs) -> Value | None:
     """Drops a slice of everything, in order."""
     steps = node.attribute("steps")
@@ -294,6 +304,7 @@ _RULES: Final[dict[str, tuple[Simplify, ...]]] = {
     "concat": (_only_one,),
     "reshape": (_reshape,),
     "transpose": (_transpose,),
+    "gemm": (_gemm,),
     "slice": (_slice,),
     "pad": (_pad,),
     "tile": (_tile,),

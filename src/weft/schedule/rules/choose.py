@@ -27,6 +27,7 @@ from weft.schedule.rules.block_facts import block_of, is_reduction, is_tileable,
 from weft.schedule.rules.cpu.contractions.contraction import schedule_tiled
 from weft.schedule.rules.cpu.contractions.dot_product import dot_instruction, schedule_dot
 from weft.schedule.rules.cpu.contractions.gemv import gemv_matrix, schedule_gemv
+from weft.schedule.rules.cpu.contractions.inner_products import is_inner_product, schedule_inner_products
 from weft.schedule.rules.cpu.contractions.k_blocking import depth_problem, schedule_k_blocked
 from weft.schedule.rules.cpu.contractions.matrix_registers import matrix_tile, schedule_matrix_tiles
 from weft.schedule.rules.cpu.contractions.sketch import schedule_sketch
@@ -85,6 +86,8 @@ def carry_out(program: Program, p: Planner) -> Schedule:
             placed |= schedule_dot(s, ref, p, instruction)
         elif is_tileable(s, ref):
             placed |= RULES[_rule(s, ref, p)](s, ref, p)
+        elif is_inner_product(block, p):
+            placed |= schedule_inner_products(s, ref, p)
         elif is_strided_along(block):
             placed |= schedule_window(s, ref, p)
     placed |= schedule_transforms(s, p, placed)

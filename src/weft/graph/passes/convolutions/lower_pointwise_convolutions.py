@@ -10,10 +10,11 @@ group is an element-wise product.
 from __future__ import annotations
 
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.graph_values import Constant, Value
+from weft.graph.core.graph_values import Value
 from weft.graph.layout.channel_blocks import is_pointwise
+from weft.graph.rewriting.reshape_weight import reshape_weight
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
-from weft.ir import ONE
+from weft.ir import ONE, as_expr
 
 
 def lower_pointwise_convolutions(graph: Graph) -> Graph:
@@ -25,7 +26,7 @@ def _product(new: Graph, node: Node, inputs: Inputs) -> Value:
     """Returns the convolution as a product: weights times places, or, for a single place, images times weights."""
     x, w, bias = inputs[0], inputs[1], inputs[2] if len(inputs) > 2 else None
     assert x is not None  # a convolution reads something
-    assert isinstance(w, Constant)  # is_pointwise asks for it
+    assert w is not None  # is_pointwise asks for it
     if set(node.attribute("strides")) != {1}:
         ends, steps = x.shape[2:], node.attribute("strides")
         x = new.add("slice", [x], starts=(0, 0), ends=ends, axes=(2, 3), steps=steps, source=node.source)
@@ -33,14 +34,14 @@ def _product(new: Graph, node: Node, inputs: Inputs) -> Value:
     group = node.attribute("group")
     if height is ONE and width is ONE and group == 1:
         rows = new.add("reshape", [x], shape=(n, channels))
-        matrix = w.reshaped(w.extents[:2], f"{w.name}_matrix")
+        matrix = reshape_weight(new, w, w.shape[:2], f"{w.name}_matrix")
         y = new.add("gemm", [rows, matrix, bias], source=node.source, trans_b=True)
         return new.add("reshape", [y], shape=node.output.shape, source=node.source, name=node.output.name)
-    groups = () if group == 1 else (group,)
-    made, read = w.extents[0] // group, w.extents[1]
-    matrix = w.reshaped((*groups, made, read), f"{w.name}_matrix")
+    groups = () if group == 1 else (as_expr(group),)
+    made, read = w.shape[0] // as_expr(group), w.shape[1]
+    matrix = reshape_weight(new, w, (*groups, made, read), f"{w.name}_matrix")
     places = new.add("reshape", [x], shape=(n, *groups, read, height * width))
-    y = new.add("mul" if read == 1 else "matmul", [matrix, places], source=node.source)
+    y = new.add("mul" if read is ONE else "matmul", [matrix, places], source=node.source)
     if bias is not None:
         column = new.add("reshape", [bias], shape=(*groups, made, 1), name=f"{bias.name}_column")
         y = new.add("add", [y, column], source=node.source)

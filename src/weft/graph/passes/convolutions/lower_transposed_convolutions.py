@@ -19,6 +19,7 @@ from weft.graph.core.evaluator import Evaluator
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
 from weft.graph.passes.fold_constants import rewrite_and_fold
+from weft.graph.rewriting.reshape_weight import reshape_weight
 from weft.graph.rewriting.rewriter import Inputs
 from weft.ir import ONE, Const, Expr, as_expr
 from weft.targets import Target
@@ -66,10 +67,7 @@ def _in_two_dimensions(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value
 
 
 def _with_one_row(new: Graph, v: Value) -> Value:
-    shape = (*v.shape[:2], ONE, v.shape[2])
-    if isinstance(v, Constant):
-        return v.reshaped([_int(s) for s in shape], v.name)
-    return new.add("reshape", [v], shape=shape)
+    return reshape_weight(new, v, (*v.shape[:2], ONE, v.shape[2]), v.name)
 
 
 def _has_one_place(node: Node) -> bool:

@@ -100,10 +100,10 @@ def _reduce_in_lanes(
         return
     steps, lane = s.split(last, [None, width[0]])
     _vectors(s, s.rfactor(ref, lane), [*outer, steps], lane)
-    _combine(s, ref, *width)
+    combine_lanes(s, ref, *width)
 
 
-def _combine(s: Schedule, ref: BlockRef, width: int, lanes: int) -> None:
+def combine_lanes(s: Schedule, ref: BlockRef, width: int, lanes: int) -> None:
     """Combines the *width* partial results of *ref* by halves, but an odd number of vectors one by one."""
     while width > 2:
         width = lanes if width % (2 * lanes) and width > lanes else width // 2
