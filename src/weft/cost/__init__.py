@@ -82,7 +82,9 @@ from weft.cost.program import (
     operations_of,
     predict_cycles,
 )
-from weft.cost.rules.reduction import SHORTEST_REDUCTION, Accumulators, InnerTile, accumulator_plans, inner_tile_plans
+from weft.cost.rules.reduction import (
+    SHORTEST_REDUCTION, Accumulators, InnerProblem, InnerTile, accumulator_plans, inner_tile_plans,
+)
 from weft.cost.rules.rows import OnePass, SharePatches, one_pass_plans, patch_plans
 from weft.cost.rules.contraction_rules import Rule, depth_plans, gemv_or_tiles, rule_plans
 from weft.cost.rules.sketch import (
@@ -119,7 +121,8 @@ __all__ = [
     "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FEW_AT_ONCE", "FOLDED_TIMES_CONSTANTS", "FloatProduct",
     "Following", "Form", "FragmentProduct",
     "FragmentTile", "FusePanels", "GAIN", "Gemv", "GridOperand", "GroupedOperands", "ImageProblem",
-    "ImplicitProduct", "Inline", "InnerOrder", "InnerTile", "JoinAttention", "KBlocks", "LARGEST_COMPARED_CONSTANT",
+    "ImplicitProduct", "Inline", "InnerOrder", "InnerProblem", "InnerTile", "JoinAttention", "KBlocks",
+    "LARGEST_COMPARED_CONSTANT",
     "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH", "LARGEST_GROUP", "LARGEST_ON_STACK", "LARGEST_POWER",
     "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES", "LEAST_STREAMED", "LONGEST_PRIME", "LONGEST_WINDOW_STRIDE",
     "LONG_BORDER", "LONG_ENOUGH", "LOOP_CYCLES", "Layer", "Layout", "LoopNest", "MANY_INDICES", "MERGE_THREADS", "MIXED_GAIN",

@@ -10,7 +10,7 @@ from tests.support.jit import load
 from tests.support.machines import SERVER
 
 from weft import te
-from weft.cost import inner_tile_plans
+from weft.cost import InnerProblem, inner_tile_plans
 from weft.loop import Program
 from weft.lower import lower
 from weft.schedule import schedule_program
@@ -46,15 +46,25 @@ def test_each_load_is_used_for_several_sums() -> None:
     """Four rows times six columns fill the registers of a machine with 32; their columns lie apart."""
     s = schedule_program(product(4, 3072, 768), SERVER)
     loops = s.loops(s.block("y_rf"))
-    assert [s.extent(f) for f in loops] == [1, 512, 1, 48, 4, 6, 16]
+    assert [s.extent(f) for f in loops] == [8, 64, 1, 48, 4, 6, 16]
 
 
 def test_tiles_have_the_fewest_cycles_that_registers_hold() -> None:
     """A tile of one row has as many columns as hide the latency of an addition."""
-    best = {rows: next(inner_tile_plans(rows, 3072, 768, 16, SERVER)).decision for rows in (1, 2, 5, 16)}
+    best = {
+        rows: next(inner_tile_plans(InnerProblem(1, rows, 3072, 768, 16), SERVER)).decision for rows in (1, 2, 5, 16)
+    }
     assert {rows: (tile.rows, tile.columns) for rows, tile in best.items()} == {
         1: (1, 8),
         2: (2, 8),
         5: (3, 8),
         16: (8, 3),
     }
+
+
+def test_threads_share_pieces_of_the_columns() -> None:
+    """A column of one piece is far from the next in its tile, and all of a piece is of one thread."""
+    s = schedule_program(product(1, 4096, 650), SERVER)
+    loops = s.loops(s.block("y_rf"))
+    assert [s.extent(f) for f in loops if "j" in f.var.name] == [8, 64, 8]
+    assert "parallel" in str(s.function)

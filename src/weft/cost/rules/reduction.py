@@ -62,29 +62,53 @@ LANE_SUM_CYCLES = 8
 """The cycles in which the lanes of a sum are combined."""
 
 
+PIECES_OF_CORE = 4
+"""The pieces of all columns for each core: a core that is late leaves some to others."""
+
+PIECE_TILES = 4
+"""The fewest tiles of a piece, the length of its streams."""
+
+
 @dataclass(frozen=True)
 class InnerTile(Decision):
-    """The rows and columns of a tile of a product of rows by rows; columns lie apart, as many streams of memory."""
+    """The rows and columns of a tile of a product of rows by rows, and the pieces of its columns that threads share.
+
+    The columns of a tile lie apart in a piece, as many streams of memory.
+    """
 
     question = "the tile of a product of rows by rows"
     rows: int
     columns: int
+    pieces: int
 
 
-def inner_tile_plans(rows: int, columns: int, depth: int, lanes: int, target: Target) -> Iterator[Candidate[InnerTile]]:
-    """Yields the tiles for *rows* and *columns*, each sum of *depth* products in vectors of *lanes*, by cycles.
+@dataclass(frozen=True)
+class InnerProblem:
+    """*others* independent products of *rows* by *columns*, each sum of *depth* products in vectors of *lanes*."""
+
+    others: int
+    rows: int
+    columns: int
+    depth: int
+    lanes: int
+
+
+def inner_tile_plans(p: InnerProblem, target: Target) -> Iterator[Candidate[InnerTile]]:
+    """Yields the tiles of such products, by cycles.
 
     The columns of a tile are used for all rows before the next: after the first rows, they are read from the second level.
     """
-    sides = [(r, c) for r, c in product(TILE_SIDES, repeat=2) if r <= rows and c <= columns]
+    sides = [(r, c) for r, c in product(TILE_SIDES, repeat=2) if r <= p.rows and c <= p.columns]
     room = target.isa.vector_registers - 1
     fitting = [(r, c) for r, c in sides if r * c + min(r, c) <= room]
+    wanted = 1 if target.cores == 1 else -(-PIECES_OF_CORE * target.cores // p.others)
 
     def cycles(r: int, c: int) -> float:
         step = max(fma_cycles(r * c, target), load_cycles(r + c, target), float(target.core.fma_latency))
-        steps, times = -(-depth // lanes), -(-rows // r)
+        steps, times = -(-p.depth // p.lanes), -(-p.rows // r)
         again = l2_cycles(c * steps * target.isa.vector_bits // 8, target)
-        return -(-columns // c) * (times * (steps * step + r * c * LANE_SUM_CYCLES) + (times - 1) * again)
+        each = times * (steps * step + r * c * LANE_SUM_CYCLES) + (times - 1) * again
+        return p.others * -(-p.columns // c) * each
 
     for r, c in sorted(fitting, key=lambda t: (cycles(*t), -t[0], -t[1])):
-        yield Candidate(InnerTile(r, c), cycles(r, c))
+        yield Candidate(InnerTile(r, c, max(1, min(wanted, p.columns // (c * PIECE_TILES)))), cycles(r, c))

@@ -13,14 +13,15 @@ sequential streams of memory, for a matrix that no cache holds; those side by si
 from __future__ import annotations
 
 from functools import partial
+from math import prod
 
-from weft.cost import FALLBACK_SIZE, InnerTile, Planner, inner_tile_plans, size_of
+from weft.cost import FALLBACK_SIZE, InnerProblem, InnerTile, Planner, inner_tile_plans, size_of
 from weft.ir import ONE, Const
 from weft.loop import Block
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.rules.block_facts import block_of, contraction_of, reads_along, reduce_axes, spatial_axes, uses_axis
 from weft.schedule.rules.cpu.horizontal_reduction import combine_lanes
-from weft.schedule.rules.cpu.parallel import parallelize
+from weft.schedule.rules.cpu.parallel import parallelize, sizes
 from weft.schedule.schedule import Schedule
 
 
@@ -47,15 +48,24 @@ def schedule_inner_products(s: Schedule, ref: BlockRef, p: Planner) -> set[Block
     lanes = p.lanes(block.writes[0].buffer.dtype.bits)
     *around, columns, depth = s.loops(ref)
     rows = _rows(s, block, around)
-    width, length = size_of(spatial_axes(block)[-1].extent), size_of(reduce_axes(block)[0].extent)
-    many = 1 if rows is None else s.extent(rows) or FALLBACK_SIZE
-    tile = p.decide(ref.name, InnerTile, partial(inner_tile_plans, many, width, length, lanes))
     outer = [f for f in around if f is not rows]
+    problem = InnerProblem(
+        others=prod(sizes(s, outer)),
+        rows=1 if rows is None else s.extent(rows) or FALLBACK_SIZE,
+        columns=size_of(spatial_axes(block)[-1].extent),
+        depth=size_of(reduce_axes(block)[0].extent),
+        lanes=lanes,
+    )
+    tile = p.decide(ref.name, InnerTile, partial(inner_tile_plans, problem))
+    if tile.pieces > 1:
+        piece, columns = s.split(columns, [tile.pieces, None])
+        outer.append(piece)
+    shared = list(outer)
     inner: list[LoopRef] = []
     for loop, size in ((columns, tile.columns), (rows, tile.rows)):
         if loop is not None and size > 1:
-            piece, loop = s.split(loop, [size, None])
-            inner.insert(0, piece)
+            part, loop = s.split(loop, [size, None])
+            inner.insert(0, part)
         outer += [loop] if loop is not None else []
     steps, lane = s.split(depth, [None, lanes])
     s.reorder([*outer, steps, *inner, lane])
@@ -70,7 +80,7 @@ def schedule_inner_products(s: Schedule, ref: BlockRef, p: Planner) -> set[Block
         s.vectorize(last)
     combine_lanes(s, ref, lanes, lanes)
     _unroll(s, list(s.loops(ref))[len(outer) :][: len(inner)])
-    parallelize(s, ref, outer, p)
+    parallelize(s, ref, shared, p)
     return {ref, *made}
 
 
