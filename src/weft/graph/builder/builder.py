@@ -100,9 +100,9 @@ class Builder:
             made.append(found)
         return made
 
-    def late_number(self, x: Operand, name: str, what: str) -> int | Expr:
+    def late_number(self, x: Operand, name: str, what: str, *, least: int = 0) -> int | Expr:
         """Returns the one element of *x* as a size, as `late_sizes` does; raises `ModelError` where it has not one element."""
-        found = self.late_sizes(x, name, what)
+        found = self.late_sizes(x, name, what, least=least)
         if len(found) != 1:
             self.fail(f"{what} should be one number: {x!r}")
         return found[0]

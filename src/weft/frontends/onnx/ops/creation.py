@@ -12,7 +12,7 @@ from weft.frontends.onnx.file.tensors import dense_array, element_type
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT, Array
 from weft.graph.builder import CompileTimeConstant, static_sizes
-from weft.graph.composites import run_time_shapes
+from weft.graph.composites.run_time import shapes as run_time_shapes
 from weft.ir import as_expr, maximum
 from weft.ops import LARGEST_FOLD, is_certain, simplify_size
 from weft.support.dtypes import DType, f64, from_numpy, i64

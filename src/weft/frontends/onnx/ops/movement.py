@@ -10,9 +10,10 @@ from weft.frontends.onnx.ops.reduction import axes_of
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import total
-from weft.graph.composites import run_time_axes, run_time_shapes
+from weft.graph.composites.run_time import axes as run_time_axes
+from weft.graph.composites.run_time import shapes as run_time_shapes
 from weft.graph.composites.slicing import equal_sizes, reshape_open, slice_axes, split_axis
-from weft.ir import ONE
+from weft.ir import ONE, Const, eq
 from weft.support.dtypes import i64
 
 Sizes = list[Any]
@@ -55,9 +56,12 @@ def squeeze(c: Call) -> Results:
     axes = axes_of(c, AXES_ARE_INPUT, "axes")
     drop = {d for d, s in enumerate(x.shape) if s is ONE} if axes is None else {c.axis_of(a, x.rank) for a in axes}
     wide = [d for d in sorted(drop) if x.shape[d] is not ONE]
-    if wide:
-        c.fail(f"dimension {wide[0]} of {x!r} can't be dropped: its size is not known to be one")
-    return c.reshape(x, [s for d, s in enumerate(x.shape) if d not in drop])
+    if any(isinstance(x.shape[d], Const) for d in wide):
+        c.fail(f"dimension {wide[0]} of {x!r} can't be dropped: its size is not one")
+    for d in wide:
+        c.require(eq(x.shape[d], 1), f"dimension {d}, which it drops, is {{0}}, and not 1", x.shape[d])
+    kept = [s for d, s in enumerate(x.shape) if d not in drop]
+    return c.add("reshape_checked", x, shape=tuple(kept)) if wide else c.reshape(x, kept)
 
 
 @translates("Unsqueeze")

@@ -7,7 +7,8 @@ from typing import Final
 from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.registry import Translation, translates
 from weft.graph.builder import total
-from weft.graph.composites import ordering, run_time_axes
+from weft.graph.composites import ordering
+from weft.graph.composites.run_time import axes as run_time_axes
 from weft.ir import ZERO, Expr
 from weft.support.dtypes import bool_, u8
 

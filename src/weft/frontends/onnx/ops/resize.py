@@ -11,7 +11,7 @@ from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import static_sizes
 from weft.graph.composites.resize import WHOLE, resample_axis, scaled_size
-from weft.graph.composites.resize_late import late_axis, resample_late
+from weft.graph.composites.run_time.resize import late_axis, resample_late
 from weft.graph.composites.sampling import NEAREST, Filter
 from weft.graph.composites.sequences import element
 from weft.ir import Const, Expr, ExprLike, as_expr
@@ -84,10 +84,10 @@ def _resize_late(c: Call, x: Operand, axes: Sequence[int], how: Filter, scales: 
     extrapolation = c.number("extrapolation_value", 0.0)
     for n, (d, size) in enumerate(zip(axes, sizes, strict=True)):
         scale = None if scales is None else element(c, scales, 0, n)
-        ends = tuple(
-            [c.scalar(v, f64) if part is None else element(c, part, 0, n + k * count) for k, v in enumerate(WHOLE)]
+        start, end = (
+            c.scalar(v, f64) if part is None else element(c, part, 0, n + k * count) for k, v in enumerate(WHOLE)
         )
-        axis = late_axis(c, x.shape[d], size, scale, ends)
+        axis = late_axis(c, x.shape[d], size, scale, (start, end))
         x = resample_late(c, x, d, axis, how, extrapolation)
     return x
 

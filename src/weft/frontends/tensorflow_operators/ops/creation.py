@@ -8,7 +8,7 @@ from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results, 
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph import Array
 from weft.graph.builder import Operand, total
-from weft.graph.composites import run_time_shapes
+from weft.graph.composites.run_time import shapes as run_time_shapes
 from weft.ir import ONE, Expr, as_expr
 from weft.ops import simplify_size
 from weft.support.dtypes import DType, i32, i64

@@ -10,8 +10,8 @@ from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results
 from weft.frontends.tensorflow_operators.images import is_channels_last, static_size
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import Operand
-from weft.graph.composites import run_time_shapes
 from weft.graph.composites.pixel_shuffle import depth_to_space, space_to_depth
+from weft.graph.composites.run_time import shapes as run_time_shapes
 from weft.graph.composites.sequences import element, stack
 from weft.graph.composites.slicing import MOST_PIECES, reshape_open, split_axis
 from weft.ir import ONE

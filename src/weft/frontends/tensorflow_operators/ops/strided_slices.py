@@ -8,7 +8,7 @@ from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.builder.element_source import element_source
-from weft.graph.composites import run_time_shapes
+from weft.graph.composites.run_time import shapes as run_time_shapes
 from weft.graph.composites.sequences import element
 from weft.graph.composites.slicing import FAR, slice_axes
 from weft.ir import ONE, Expr

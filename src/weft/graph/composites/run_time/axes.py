@@ -18,6 +18,8 @@ from weft.graph.builder.builder import Builder
 from weft.graph.builder.constants import CompileTimeConstant
 from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.builder.shape_arithmetic import static_sizes, total
+from weft.graph.composites.branches_and_loops import branch
+from weft.graph.composites.sequences import element
 from weft.ir import INDEX, ONE, Expr, Var, as_expr, eq, free_vars
 from weft.ops import is_certain, same_size
 from weft.support.dtypes import i64
@@ -98,6 +100,28 @@ def _along(b: Builder, shape: Sequence[Expr], mask: Operand) -> list[Expr]:
     parts = b.add("equal", b.reshape(place, (1, rank)), CompileTimeConstant(np.arange(3)[:, None]))
     sizes = b.add("where", parts, b.reshape(b.vector(shape), (1, rank)), b.scalar(1, i64))
     return _sizes(b, b.add("reduce_prod", sizes, axes=(1,), keepdims=False), shape, "part")
+
+
+def for_axis(
+    b: Builder, axis: Operand, rank: int, axes: Sequence[int], body: Callable[[Builder, int], Sequence[Operand]]
+) -> list[Operand]:
+    """Returns what *body* makes for the *axis*, one of *axes* of *rank* dimensions: a branch for each, of which a run takes one.
+
+    That is for operators that compute tables for a known length; others work along an axis of `along_named`. Calls are refused
+    with another axis.
+    """
+    mask = named(b, axis, rank)
+    for d in sorted(set(range(rank)) - set(axes)):
+        taken = as_expr(b.late_number(element(b, mask, 0, d), "taken", "the number of axes"), INDEX)
+        b.require(eq(taken, 0), f"it does not work along the axis {d} of its input")
+
+    def chosen(inner: Builder, rest: Sequence[int]) -> Sequence[Operand]:
+        if len(rest) == 1:
+            return body(inner, rest[0])
+        is_it = inner.add("equal", element(inner, mask, 0, rest[0]), inner.scalar(1, i64))
+        return branch(inner, is_it, lambda r: body(r, rest[0]), lambda r: chosen(r, rest[1:]))
+
+    return list(chosen(b, axes))
 
 
 def squeeze_named(b: Builder, x: Operand, axes: Operand) -> Operand:
