@@ -156,7 +156,6 @@ def test_functions_are_expanded() -> None:
         "Celu",
         "Shrink",
         "RotaryEmbedding",
-        "AffineGrid",
         "HannWindow",
         "NegativeLogLikelihoodLoss",
         "SoftmaxCrossEntropyLoss",

@@ -10,11 +10,13 @@ from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import static_sizes
+from weft.graph.composites import affine_grid as grids
 from weft.graph.composites.resize import WHOLE, resample_axis, scaled_size
 from weft.graph.composites.run_time.resize import late_axis, resample_late
 from weft.graph.composites.sampling import NEAREST, Filter
 from weft.graph.composites.sequences import element
-from weft.ir import Const, Expr, ExprLike, as_expr
+from weft.ir import INDEX, Const, Expr, ExprLike, as_expr, eq
+from weft.ops import same_size
 from weft.support.dtypes import f64, i64
 
 HALF_PIXELS: Final = 16
@@ -164,6 +166,19 @@ def grid_sample(c: Call) -> Results:
         padding=c.text("padding_mode", "zeros"),
         align_corners=c.flag("align_corners", False),
     )
+
+
+@translates("AffineGrid")
+def affine_grid(c: Call) -> Results:
+    """The grid by which `GridSample` moves images by affine maps."""
+    theta = c.ranked(0, 3, "the maps")
+    batch, _, *sizes = c.late_sizes(c.input(1), "size", "a size of the images", least=1)
+    count = as_expr(batch, INDEX)
+    if static_sizes(theta.shape[1:]) != [len(sizes), len(sizes) + 1]:
+        c.fail(f"{theta!r} has no maps for images of {len(sizes)} dimensions", UNFIT)
+    if not same_size(theta.shape[0], count):
+        c.require(eq(theta.shape[0], count), "its maps are {0}, and its images {1}", theta.shape[0], count)
+    return grids.affine_grid(c, theta, sizes, align_corners=c.flag("align_corners", False))
 
 
 @translates("RoiAlign")

@@ -40,6 +40,15 @@ def reshape_late(b: Builder, x: Operand, shape: Operand, *, keeps_zero: bool) ->
     return b.add("reshape_checked", x, shape=tuple(sizes))
 
 
+def with_sizes(b: Builder, x: Operand, known: Sequence[int | None]) -> Operand:
+    """Returns *x* with the sizes that are *known* of it in place of symbolic ones, which a run checks."""
+    sizes = [s if n is None or isinstance(s, Const) else as_expr(n, INDEX) for s, n in zip(x.shape, known, strict=True)]
+    for d, (own, size) in enumerate(zip(x.shape, sizes, strict=True)):
+        if own is not size:
+            b.require(eq(own, size), f"dimension {d} of its result is {{0}}, and {{1}} by its declaration", own, size)
+    return x if tuple(sizes) == x.shape else b.add("tie_shape", x, shape=tuple(sizes))
+
+
 def expand_late(b: Builder, x: Operand, shape: Operand) -> Operand:
     """Returns *x* broadcast together with the shape that a vector says."""
     rank = _length(b, shape, "the shape to expand to")
