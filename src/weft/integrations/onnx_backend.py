@@ -51,7 +51,7 @@ class WeftRep(BackendRep):
         try:
             self._model = self._compiled(from_onnx(proto))
         except UnknownValues:
-            if not any(_holds_tensors(i) for i in (*proto.graph.input, *proto.graph.output)):
+            if not any(holds_tensors(i) for i in (*proto.graph.input, *proto.graph.output)):
                 raise
 
     def _compiled(self, graph: Graph) -> Model:
@@ -113,7 +113,7 @@ class WeftRep(BackendRep):
         return self._by_held[key]
 
 
-def _holds_tensors(info: ValueInfoProto) -> bool:
+def holds_tensors(info: ValueInfoProto) -> bool:
     """Tells whether a value is a sequence or optional."""
     kind, _, is_optional = kind_of(info.type)
     return is_optional or kind == "sequence_type"

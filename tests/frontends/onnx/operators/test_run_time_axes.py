@@ -126,7 +126,7 @@ def test_slices(known: str) -> None:
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect"])
 def test_pads_along_axes(mode: str) -> None:
     graph = from_onnx(
-        of_inputs("Pad", X, {"pads": int64s(0, 0, 0, 0), "v": np.float32(2), "axes": int64s(0, 0)}, mode=mode)
+        of_inputs("Pad", X, {"pads": int64s(0, 0, 0, 0), "v": np.array(2, np.float32), "axes": int64s(0, 0)}, mode=mode)
     )
     for axes, pads in (((2, 1), (1, 0, 2, 1)), ((0, -1), (1, 2, 0, 1))):
         feeds = {"x": X, "pads": int64s(*pads), "v": np.array(2, np.float32), "axes": int64s(*axes)}
@@ -138,7 +138,7 @@ def test_pads_along_axes(mode: str) -> None:
 
 
 def test_negative_pads_cut_off() -> None:
-    graph = from_onnx(of_inputs("Pad", X, {"pads": int64s(0, 0), "v": np.float32(0), "axes": int64s(0)}))
+    graph = from_onnx(of_inputs("Pad", X, {"pads": int64s(0, 0), "v": np.array(0, np.float32), "axes": int64s(0)}))
     feeds = {"x": X, "pads": int64s(-1, 1), "v": np.array(5, np.float32), "axes": int64s(2)}
     np.testing.assert_array_equal(
         run_graph(graph, feeds)[0], np.pad(X[:, :, 1:], [(0, 0), (0, 0), (0, 1)], constant_values=5)

@@ -10,6 +10,7 @@ they are. Calls in which an axis is out of range, or named twice, are refused.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -32,32 +33,37 @@ def named(b: Builder, axes: Operand, rank: int) -> Operand:
     Calls are refused in which an axis is out of range, or, if there are several, named twice.
     """
     found = b.add("count_axes", axes, rank=rank)
-    count = total(axes.shape)
-    if count == 1:
+    if _known_count(axes) == 1:
         return found
     once = b.add("minimum", found, b.scalar(1, i64))
     different = b.late_number(b.add("reduce_sum", once, axes=(0,), keepdims=True), "axes", "the number of axes")
-    distinct, given = as_expr(different, INDEX), as_expr(count, INDEX)
+    distinct, given = as_expr(different, INDEX), as_expr(total(axes.shape), INDEX)
     b.require(eq(distinct, given), "its {1} axes name only {0} different dimensions", distinct, given)
     return once
 
 
 def count_of(b: Builder, axes: Operand) -> int:
     """Returns how many axes there are, on which the rank of a result depends; raises `UnknownValues` where only a run tells."""
-    known = static_sizes(axes.shape)
+    known = _known_count(axes)
     if known is None:
         b.fail(
             f"the number of dimensions of its result depends on how many axes there are, which only a run tells: {axes!r}",
             "give the axes a shape of numbers, or export the model with them as a constant",
             UnknownValues,
         )
-    return known[0] if known else 1
+    return known
+
+
+def _known_count(axes: Operand) -> int | None:
+    """Returns how many *axes* there are, one for a number that is no vector; None where only a run tells."""
+    sizes = static_sizes(axes.shape)
+    return None if sizes is None else math.prod(sizes)
 
 
 def reduce_named(b: Builder, op: str, x: Operand, axes: Operand, *, keepdims: bool) -> Operand:
     """Returns the reduction *op* of *x* over the *axes* that a run tells."""
     shape = None if keepdims else _kept_sizes(b, x.shape, named(b, axes, x.rank), count_of(b, axes))
-    if total(axes.shape) == 1:
+    if _known_count(axes) == 1:
         mask = named(b, axes, x.rank)
         reduced = b.add(op, _viewed(b, x, _along(b, x.shape, mask)), axes=(1,), keepdims=False)
         return _viewed(b, reduced, _kept_or_one(b, x.shape, mask) if shape is None else shape)

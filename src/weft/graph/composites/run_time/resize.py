@@ -110,7 +110,7 @@ def _weighted(b: Builder, x: Operand, d: int, axis: LateAxis, at: Number, how: F
     reach = 1.0 if how.mode == "linear" else 2.0
     shrink = Number(b, b.add("minimum", axis.scale.x, one.x)) if how.antialias else one
     first = (Number(b, b.scalar(-reach, f64)) / shrink).of("floor") + 1.0
-    count = b.late_number(b.cast((Number(b, b.scalar(2.0, f64)) - first * 2.0).x, i64), "taps", "the number of taps")
+    count = b.late_number(b.cast((Number(b, b.scalar(2.0, f64)) - first * 2.0).x, i64), "taps", "the number of taps", least=1)
     offsets = Number(b, b.cast(b.add("range", start=0, size=count, step=1), f64)) + first
     around = at.of("floor").as_column() + offsets
     distance = (around - at.as_column()).of("abs") * shrink
