@@ -15,7 +15,7 @@ from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import Builder, CompileTimeConstant, static_sizes
 from weft.graph.composites import branches_and_loops
-from weft.graph.composites.run_time import shapes as run_time_shapes
+from weft.graph.composites.run_time import late_shapes
 from weft.graph.composites.sequences import element, stack
 from weft.support.dtypes import bool_
 from weft.support.errors import UnknownValues
@@ -139,7 +139,7 @@ def _of_declared(b: Builder, x: Operand, info: ValueInfoProto) -> Operand:
     if len(dims) != x.rank:
         return x
     known = [d.dim_value if d.HasField("dim_value") else None for d in dims]
-    return run_time_shapes.with_sizes(b, x, known)
+    return late_shapes.with_sizes(b, x, known)
 
 
 def _check_outputs(c: Call, body: GraphProto, least: int) -> None:

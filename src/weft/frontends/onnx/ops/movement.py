@@ -10,8 +10,7 @@ from weft.frontends.onnx.ops.reduction import axes_of
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import total
-from weft.graph.composites.run_time import axes as run_time_axes
-from weft.graph.composites.run_time import shapes as run_time_shapes
+from weft.graph.composites.run_time import late_axes, late_shapes
 from weft.graph.composites.slicing import equal_sizes, reshape_open, slice_axes, split_axis
 from weft.ir import ONE, Const, eq
 from weft.support.dtypes import i64
@@ -27,7 +26,7 @@ def reshape(c: Call) -> Results:
     """Another shape: 0 keeps a dimension (unless `allowzero`), -1 is inferred from the number of elements."""
     x = c.input(0)
     if c.opset >= 5 and not c.is_known(1):
-        return run_time_shapes.reshape_late(c, x, c.input(1), keeps_zero=c.flag("allowzero", False))
+        return late_shapes.reshape_late(c, x, c.input(1), keeps_zero=c.flag("allowzero", False))
     target: Sizes = list(c.ints("shape") or []) if c.opset < 5 else c.sizes(1, "the new shape")
     if not c.flag("allowzero", False):
         for d, s in enumerate(target):
@@ -52,7 +51,7 @@ def squeeze(c: Call) -> Results:
     """Drops dimensions of size one: those given, or all."""
     x = c.input(0)
     if c.opset >= AXES_ARE_INPUT and not c.is_known(1):
-        return run_time_axes.squeeze_named(c, x, c.input(1))
+        return late_axes.squeeze_named(c, x, c.input(1))
     axes = axes_of(c, AXES_ARE_INPUT, "axes")
     drop = {d for d, s in enumerate(x.shape) if s is ONE} if axes is None else {c.axis_of(a, x.rank) for a in axes}
     wide = [d for d in sorted(drop) if x.shape[d] is not ONE]
@@ -69,7 +68,7 @@ def unsqueeze(c: Call) -> Results:
     """Adds dimensions of size one at the axes given, counted in the result."""
     x = c.input(0)
     if c.opset >= AXES_ARE_INPUT and not c.is_known(1):
-        return run_time_axes.unsqueeze_named(c, x, c.input(1))
+        return late_axes.unsqueeze_named(c, x, c.input(1))
     axes = axes_of(c, AXES_ARE_INPUT, "axes") or []
     rank = x.rank + len(axes)
     added = {c.axis_of(a, rank) for a in axes}
@@ -101,7 +100,7 @@ def split(c: Call) -> Results:
     x = c.input(0)
     axis = c.axis(0, x.rank)
     if c.opset >= 13 and not c.is_known(1):
-        return run_time_shapes.split_late(c, x, axis, c.input(1))
+        return late_shapes.split_late(c, x, axis, c.input(1))
     sizes: Sizes | None = c.sizes(1, "the sizes of the pieces") if c.opset >= 13 and c.has(1) else c.ints("split")
     if sizes is None:
         if c.integer("num_outputs", len(c.node.output)) != len(c.node.output):
@@ -132,12 +131,10 @@ def _slice_late(c: Call, x: Operand) -> Operand:
     steps = c.input(4) if c.has(4) else c.vector([1] * count)
     if c.is_known(3):
         along = _axes(c, x, c.ints_at(3, "the axes of the slice") if c.has(3) else None, count)
-        return run_time_shapes.slice_late(c, x, along, starts, ends, steps)
+        return late_shapes.slice_late(c, x, along, starts, ends, steps)
     whole = c.vector([0] * x.rank), c.vector(x.shape), c.vector([1] * x.rank)
-    given = (
-        run_time_axes.spread(c, c.input(3), v, w, x.rank) for v, w in zip((starts, ends, steps), whole, strict=True)
-    )
-    return run_time_shapes.slice_late(c, x, range(x.rank), *given)
+    given = (late_axes.spread(c, c.input(3), v, w, x.rank) for v, w in zip((starts, ends, steps), whole, strict=True))
+    return late_shapes.slice_late(c, x, range(x.rank), *given)
 
 
 def _axes(c: Call, x: Operand, given: Sequence[int] | None, count: int) -> list[int]:
@@ -167,11 +164,11 @@ def _pad_late(c: Call, x: Operand) -> Operand:
     pads, mode = c.cast(c.input(1), i64), c.text("mode", "constant")
     if c.is_known(3):
         along = _axes(c, x, c.ints_at(3, "the axes to pad") if c.has(3) else None, x.rank)
-        return run_time_shapes.pad_late(c, x, pads, along, c.optional(2), mode)
-    count, none = run_time_axes.count_of(c, c.input(3)), c.vector([0] * x.rank)
+        return late_shapes.pad_late(c, x, pads, along, c.optional(2), mode)
+    count, none = late_axes.count_of(c, c.input(3)), c.vector([0] * x.rank)
     sides = c.add_many("split", pads, axis=0, sizes=(count, count))
-    spread = [run_time_axes.spread(c, c.input(3), side, none, x.rank) for side in sides]
-    return run_time_shapes.pad_late(c, x, c.add("concat", *spread, axis=0), range(x.rank), c.optional(2), mode)
+    spread = [late_axes.spread(c, c.input(3), side, none, x.rank) for side in sides]
+    return late_shapes.pad_late(c, x, c.add("concat", *spread, axis=0), range(x.rank), c.optional(2), mode)
 
 
 def _spread(c: Call, pads: list[int], axes: list[int], rank: int) -> list[int]:
@@ -187,7 +184,7 @@ def tile(c: Call) -> Results:
     """The tensor repeated along each dimension."""
     x = c.input(0)
     if c.opset >= 6 and not c.is_known(1):
-        return run_time_shapes.tile_late(c, x, c.input(1))
+        return late_shapes.tile_late(c, x, c.input(1))
     if c.opset >= 6:
         return c.add("tile", x, repeats=tuple(c.ints_at(1, "the repeats")))
     repeats = [1] * x.rank
@@ -199,7 +196,7 @@ def tile(c: Call) -> Results:
 def expand(c: Call) -> Results:
     """The tensor broadcast together with a shape."""
     if not c.is_known(1):
-        return run_time_shapes.expand_late(c, c.input(0), c.input(1))
+        return late_shapes.expand_late(c, c.input(0), c.input(1))
     return c.add("expand", c.input(0), shape=tuple(c.sizes(1, "the shape to expand to")))
 
 
@@ -222,6 +219,6 @@ def trilu(c: Call) -> Results:
     """The upper or the lower triangle of matrices."""
     upper = c.flag("upper", True)
     if not c.is_known(1):
-        return run_time_shapes.trilu_late(c, c.input(0), c.input(1), upper=upper)
+        return late_shapes.trilu_late(c, c.input(0), c.input(1), upper=upper)
     k = c.ints_at(1, "the diagonal k")[0] if c.has(1) else 0
     return c.add("trilu", c.input(0), k=k, upper=upper)

@@ -8,7 +8,7 @@ from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.registry import Translation, translates
 from weft.graph.builder import total
 from weft.graph.composites import ordering
-from weft.graph.composites.run_time import axes as run_time_axes
+from weft.graph.composites.run_time import late_axes
 from weft.ir import ZERO, Expr
 from weft.support.dtypes import bool_, u8
 
@@ -52,8 +52,8 @@ def _over_named(c: Call, op: str, x: Operand) -> Operand:
     """Returns a reduction over axes that only a run tells."""
     keepdims = c.flag("keepdims", True)
     if x.dtype is bool_:
-        return c.cast(run_time_axes.reduce_named(c, op, c.cast(x, u8), c.input(1), keepdims=keepdims), bool_)
-    return run_time_axes.reduce_named(c, op, x, c.input(1), keepdims=keepdims)
+        return c.cast(late_axes.reduce_named(c, op, c.cast(x, u8), c.input(1), keepdims=keepdims), bool_)
+    return late_axes.reduce_named(c, op, x, c.input(1), keepdims=keepdims)
 
 
 def axes_of(c: Call, since: int, what: str) -> list[int] | None:
@@ -110,7 +110,7 @@ def _running(op: str) -> Translation:
         how = {"exclusive": c.flag("exclusive", False), "reverse": c.flag("reverse", False)}
         if c.is_known(1):
             return c.add(op, x, axis=c.axis_of(c.ints_at(1, "axis")[0], x.rank), **how)
-        return run_time_axes.along_named(c, x, c.input(1), lambda view: c.add(op, view, axis=1, **how))
+        return late_axes.along_named(c, x, c.input(1), lambda view: c.add(op, view, axis=1, **how))
 
     return translate
 

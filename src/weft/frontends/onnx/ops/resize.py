@@ -12,7 +12,7 @@ from weft.graph import UNFIT
 from weft.graph.builder import static_sizes
 from weft.graph.composites import affine_grid as grids
 from weft.graph.composites.resize import WHOLE, resample_axis, scaled_size
-from weft.graph.composites.run_time.resize import late_axis, resample_late
+from weft.graph.composites.run_time.late_resize import late_axis, resample_late
 from weft.graph.composites.sampling import NEAREST, Filter
 from weft.graph.composites.sequences import element
 from weft.ir import INDEX, Const, Expr, ExprLike, as_expr, eq
@@ -44,22 +44,11 @@ def resize(c: Call) -> Results:
     axes = c.ints("axes") or list(range(x.rank))
     axes = [c.axis_of(a, x.rank) for a in axes]
     how = _filter(c)
-    given = 1 if c.opset < 11 else 2
-    has_scales = c.has(given) and c.input(given).shape != (as_expr(0),)
+    at = _scales_input(c)
     crops = how.coordinates == "tf_crop_and_resize"
-    if not c.is_known(given if has_scales else 3) or (crops and not c.is_known(1)):
-        return _resize_late(c, x, axes, how, c.input(given) if has_scales else None)
-    scales: list[float | None]
-    if has_scales:
-        factors = [float(s) for s in c.numbers(given, "the scales")]
-        _check_count(c, "scales", [len(factors)], [len(axes)])
-        sizes: list[ExprLike] = [scaled_size(c, x.shape[d], s) for d, s in zip(axes, factors, strict=True)]
-        scales = list(factors)
-    else:
-        wanted = c.sizes(3, "the sizes")
-        _check_count(c, "sizes", [len(wanted)], [len(axes)])
-        sizes = _kept_aspect(c, [x.shape[d] for d in axes], wanted)
-        scales = [None] * len(axes)
+    if not c.is_known(3 if at is None else at) or (crops and not c.is_known(1)):
+        return _resize_late(c, x, axes, how, None if at is None else c.input(at))
+    sizes, scales = _known_sizes(c, [x.shape[d] for d in axes], at)
     roi = [float(v) for v in c.numbers(1, "the region of interest")] if crops and c.has(1) else []
     if roi:
         _check_count(c, "ends of a region", [len(roi)], [2 * len(axes)])
@@ -68,6 +57,23 @@ def resize(c: Call) -> Results:
         part = (roi[n], roi[len(roi) // 2 + n]) if roi else WHOLE
         x = resample_axis(c, x, d, sizes[n], how, scales[n], part, extrapolation)
     return x
+
+
+def _scales_input(c: Call) -> int | None:
+    """Returns which input holds the scales; None where sizes are given."""
+    i = 1 if c.opset < 11 else 2
+    return i if c.has(i) and c.input(i).shape != (as_expr(0),) else None
+
+
+def _known_sizes(c: Call, own: Sequence[Expr], at: int | None) -> tuple[list[ExprLike], list[float] | list[None]]:
+    """Returns the sizes to which dimensions of sizes *own* are resampled, and the scales of input *at*, if that has them."""
+    if at is None:
+        wanted = c.sizes(3, "the sizes")
+        _check_count(c, "sizes", [len(wanted)], [len(own)])
+        return _kept_aspect(c, own, wanted), [None] * len(own)
+    factors = [float(s) for s in c.numbers(at, "the scales")]
+    _check_count(c, "scales", [len(factors)], [len(own)])
+    return [scaled_size(c, n, s) for n, s in zip(own, factors, strict=True)], factors
 
 
 def _resize_late(c: Call, x: Operand, axes: Sequence[int], how: Filter, scales: Operand | None) -> Operand:

@@ -8,13 +8,13 @@ import numpy as np
 
 from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.file.tensors import MOST_DENSE, element_type
+from weft.frontends.onnx.mel_filters import late_mel_filters
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import Builder, CompileTimeConstant, static_sizes
 from weft.graph.composites.numerics.fourier import Complex, fourier, inverse_to_real, resized_signal
-from weft.graph.composites.run_time import axes as run_time_axes
-from weft.graph.composites.run_time.frames import late_frames
-from weft.graph.composites.run_time.mel_filters import late_mel_filters
+from weft.graph.composites.run_time import late_axes
+from weft.graph.composites.run_time.signal_frames import late_frames
 from weft.graph.composites.sequences import element, stack
 from weft.ir import Expr, as_expr
 from weft.support.dtypes import f32, i64
@@ -47,7 +47,7 @@ def _dft(c: Call, x: Operand) -> Operand:
     axes = [d for d in range(x.rank - 1) if _length(c, x.shape[d], "of an axis") >= shortest]
     if not axes:
         c.fail(f"{x!r} has no axis that is long enough", UNFIT)
-    return run_time_axes.for_axis(c, c.input(2), x.rank, axes, lambda b, axis: [_dft_along(c, b, x, axis)])[0]
+    return late_axes.for_axis(c, c.input(2), x.rank, axes, lambda b, axis: [_dft_along(c, b, x, axis)])[0]
 
 
 def _dft_along(c: Call, b: Builder, x: Operand, axis: int) -> Operand:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from weft.graph.builder.builder import Builder
-from weft.graph.builder.partial_evaluator import Operand
+from weft.graph.builder import Builder, Operand
 from weft.graph.composites.run_time.number import Number
 from weft.ir import INDEX, Expr, as_expr
 from weft.support.dtypes import f64, i64

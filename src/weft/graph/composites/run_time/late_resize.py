@@ -62,13 +62,12 @@ COORDINATES: Final[Mapping[str, Callable[[LateAxis], Number]]] = {
 }
 """The coordinates of the elements of a result in the input, by the mode, as `sampling.coordinates_of` has them."""
 
-NEAREST: Final[Mapping[str, Callable[[Number], Number]]] = {
-    "round_prefer_floor": lambda x: (x - 0.5).of("ceil"),
-    "round_prefer_ceil": lambda x: (x + 0.5).of("floor"),
-    "floor": lambda x: x.of("floor"),
-    "ceil": lambda x: x.of("ceil"),
-}
-"""The rounding of coordinates, by the mode, as `sampling.NEAREST` has it."""
+
+def _nearest(x: Number, mode: str) -> Number:
+    """Returns coordinates rounded by a mode, as `sampling.NEAREST` has it."""
+    if mode == "round_prefer_floor":
+        return (x - 0.5).of("ceil")
+    return (x + 0.5).of("floor") if mode == "round_prefer_ceil" else x.of(mode)
 
 
 def late_axis(
@@ -87,7 +86,7 @@ def resample_late(b: Builder, x: Operand, d: int, axis: LateAxis, how: Filter, e
         b.fail(f"coordinate_transformation_mode {how.coordinates!r} by sizes that only a run tells is not supported")
     at = COORDINATES[how.coordinates](axis)
     if how.mode == "nearest":
-        made = b.add("gather", x, _inside(NEAREST[how.nearest](at), axis), axis=d)
+        made = b.add("gather", x, _inside(_nearest(at, how.nearest), axis), axis=d)
     else:
         made = _weighted(b, x, d, axis, at, how)
     if how.coordinates != "tf_crop_and_resize":
@@ -110,7 +109,9 @@ def _weighted(b: Builder, x: Operand, d: int, axis: LateAxis, at: Number, how: F
     reach = 1.0 if how.mode == "linear" else 2.0
     shrink = Number(b, b.add("minimum", axis.scale.x, one.x)) if how.antialias else one
     first = (Number(b, b.scalar(-reach, f64)) / shrink).of("floor") + 1.0
-    count = b.late_number(b.cast((Number(b, b.scalar(2.0, f64)) - first * 2.0).x, i64), "taps", "the number of taps", least=1)
+    count = b.late_number(
+        b.cast((Number(b, b.scalar(2.0, f64)) - first * 2.0).x, i64), "taps", "the number of taps", least=1
+    )
     offsets = Number(b, b.cast(b.add("range", start=0, size=count, step=1), f64)) + first
     around = at.of("floor").as_column() + offsets
     distance = (around - at.as_column()).of("abs") * shrink
