@@ -11,7 +11,7 @@ from weft.frontends.tensorflow_operators.images import is_channels_last, static_
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import Operand
 from weft.graph.composites.pixel_shuffle import depth_to_space, space_to_depth
-from weft.graph.composites.run_time import late_shapes
+from weft.graph.composites.run_time import late_axes, late_shapes
 from weft.graph.composites.sequences import element, stack
 from weft.graph.composites.slicing import MOST_PIECES, reshape_open, split_axis
 from weft.ir import ONE
@@ -45,6 +45,8 @@ def squeeze(c: Call) -> Operand:
 def expand_dims(c: Call) -> Operand:
     """Adds a dimension of size one."""
     x = c.tensor(0)
+    if not c.is_known(1):
+        return late_axes.unsqueeze_named(c, x, c.tensor(1))
     axis = c.axis_at(1, x.rank + 1)
     return c.reshape(x, [*x.shape[:axis], ONE, *x.shape[axis:]])
 
