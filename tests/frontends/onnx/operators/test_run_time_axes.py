@@ -62,9 +62,9 @@ def test_any_number_of_axes() -> None:
     model = of_inputs("ReduceSum", X, {"axes": int64s(0)}, keepdims=1)
     model.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "m"
     graph = from_onnx(model)
-    for axes in ((1,), (2, 0), (0, 1, 2)):
+    for axes in ((1,), (2, 0), (0, 1, 2), ()):
         np.testing.assert_allclose(
-            run_graph(graph, {"x": X, "axes": int64s(*axes)})[0], X.sum(axes, keepdims=True), rtol=1e-5
+            run_graph(graph, {"x": X, "axes": int64s(*axes)})[0], X.sum(axes or None, keepdims=True), rtol=1e-5
         )
     model.graph.node[0].attribute[0].i = 0
     with pytest.raises(UnknownValues, match="depends on how many axes there are, which only a run tells"):

@@ -50,10 +50,9 @@ def _reduction(name: str, op: str) -> Translation:
 
 def _over_named(c: Call, op: str, x: Operand) -> Operand:
     """Returns a reduction over axes that only a run tells."""
-    keepdims = c.flag("keepdims", True)
-    if x.dtype is bool_:
-        return c.cast(late_axes.reduce_named(c, op, c.cast(x, u8), c.input(1), keepdims=keepdims), bool_)
-    return late_axes.reduce_named(c, op, x, c.input(1), keepdims=keepdims)
+    how = {"keepdims": c.flag("keepdims", True), "none_is_all": not c.flag("noop_with_empty_axes", False)}
+    number = c.cast(x, u8) if x.dtype is bool_ else x
+    return c.cast(late_axes.reduce_named(c, op, number, c.input(1), **how), x.dtype)
 
 
 def axes_of(c: Call, since: int, what: str) -> list[int] | None:

@@ -60,14 +60,20 @@ def _known_count(axes: Operand) -> int | None:
     return None if sizes is None else math.prod(sizes)
 
 
-def reduce_named(b: Builder, op: str, x: Operand, axes: Operand, *, keepdims: bool) -> Operand:
-    """Returns the reduction *op* of *x* over the *axes* that a run tells."""
-    shape = None if keepdims else _kept_sizes(b, x.shape, named(b, axes, x.rank), count_of(b, axes))
-    if _known_count(axes) == 1:
-        mask = named(b, axes, x.rank)
+def reduce_named(
+    b: Builder, op: str, x: Operand, axes: Operand, *, keepdims: bool, none_is_all: bool = False
+) -> Operand:
+    """Returns the reduction *op* of *x* over the *axes* that a run tells; over all dimensions for no axes, if *none_is_all*."""
+    count = _known_count(axes)
+    mask = named(b, axes, x.rank)
+    if count is None and none_is_all:
+        none = _is_zero(b, b.add("reduce_sum", mask, axes=(0,), keepdims=True))
+        mask = b.add("where", none, b.scalar(1, i64), mask)
+    shape = None if keepdims else _kept_sizes(b, x.shape, mask, count_of(b, axes))
+    if count == 1:
         reduced = b.add(op, _viewed(b, x, _along(b, x.shape, mask)), axes=(1,), keepdims=False)
         return _viewed(b, reduced, _kept_or_one(b, x.shape, mask) if shape is None else shape)
-    view = _viewed(b, x, _interleaved(b, x.shape, named(b, axes, x.rank)))
+    view = _viewed(b, x, _interleaved(b, x.shape, mask))
     reduced = b.add(op, view, axes=tuple(range(1, view.rank, 2)), keepdims=False)
     return reduced if shape is None else _viewed(b, reduced, shape)
 
