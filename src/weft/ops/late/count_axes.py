@@ -11,7 +11,10 @@ from weft.te import Tensor, compute, reduce_axis, sum_
 
 @operator("count_axes")
 def count_axes(axes: Tensor, *, rank: int, what: str = "axis") -> Tensor:
-    """How often each of *rank* dimensions is named by *axes*, a vector or one number, counted from the end where negative."""
+    """How often each of *rank* dimensions is named by *axes*, a vector or one number, counted from the end where negative.
+
+    One that is out of range is *what* in the message.
+    """
 
     def names(axis: Expr, d: Expr) -> Expr:
         return cast(eq(axis, cast(d, axis.dtype)) | eq(axis, cast(d - rank, axis.dtype)), i64)

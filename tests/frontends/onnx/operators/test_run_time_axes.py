@@ -201,7 +201,7 @@ def test_wrong_axes_are_refused() -> None:
     reduced = weft.compile(of_inputs("ReduceSum", X, {"axes": int64s(0, 1)}))
     np.testing.assert_allclose(np.asarray(reduced(X, int64s(2, 0))), X.sum((0, 2), keepdims=True), rtol=1e-5)
     for axes, told in (
-        ((0, 3), "ReduceSum /y: axis 3 is outside of -3 to 2"),
+        ((0, 3), "ReduceSum /y: by axes, axis 3 is outside of -3 to 2"),
         ((1, -2), "its 2 axes name only 1 different"),
     ):
         with pytest.raises(RuntimeFailure, match=re.escape(told)):

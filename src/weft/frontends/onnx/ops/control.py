@@ -23,7 +23,8 @@ from weft.support.errors import UnknownValues
 
 @translates(
     "If",
-    limits="branches whose outputs differ in type, rank, or the length of sequences, where the condition is not constant",
+    limits="where the condition is not constant, branches whose outputs differ in type or the length of sequences; and a call "
+    "that takes the branch whose outputs have fewer dimensions than the other's",
     holds=True,
 )
 def if_(c: Call) -> HeldResults:

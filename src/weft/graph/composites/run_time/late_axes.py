@@ -25,6 +25,7 @@ from weft.ir import INDEX, ONE, Expr, Var, as_expr, eq, free_vars
 from weft.ops import is_certain, same_size
 from weft.support.dtypes import i64
 from weft.support.errors import UnknownValues
+from weft.support.text import in_format
 
 
 def named(b: Builder, axes: Operand, rank: int) -> Operand:
@@ -32,7 +33,8 @@ def named(b: Builder, axes: Operand, rank: int) -> Operand:
 
     Calls are refused in which an axis is out of range, or, if there are several, named twice.
     """
-    found = b.add("count_axes", axes, rank=rank)
+    told = f"by {in_format(axes.name)}, axis" if axes.name else "axis"
+    found = b.add("count_axes", axes, rank=rank, what=told)
     if _known_count(axes) == 1:
         return found
     once = b.add("minimum", found, b.scalar(1, i64))
