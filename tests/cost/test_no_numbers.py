@@ -24,7 +24,7 @@ HARMLESS: Final = frozenset({0, 0.5, 1, 2, 1000.0})
 ALLOWED: Final[dict[str, int]] = {
     "graph/builder/constants.py": 1,  # elements shown in a message
     "graph/composites/sampling.py": 1,  # the default coefficient of cubic interpolation
-    "graph/composites/run_time_shapes.py": 1,  # steps that no memory has
+    "graph/composites/run_time/late_shapes.py": 1,  # steps that no memory has
     "graph/composites/slicing.py": 2,  # an index that means the end, and the most pieces that a file may ask for
     "graph/composites/numerics/counter_bits.py": 2,  # the constants of Threefry
     "graph/composites/numerics/gamma_derivatives.py": 2,  # terms of a series, and Bernoulli's numbers

@@ -100,7 +100,7 @@ def loading(content: bytes | None = None) -> Callable[[Path], object]:
 
 def axes_by_input(_: Path) -> object:
     nodes = [node("Squeeze", "x axes", "y", "/squeeze")]
-    model = graph(nodes, [("x", [6, 1]), ("axes", [1])])
+    model = graph(nodes, [("x", [6, 1]), ("axes", ["m"])])  # type: ignore[list-item]
     model.graph.input[1].type.tensor_type.elem_type = 7  # int64
     return weft.compile(model)
 

@@ -187,6 +187,7 @@ def _movements() -> dict[str, list[Sample]]:
         "write_at": ([x, numbers(4, 2), ints(0, 1, 4, 2)], {"axis": 1}),
         "nonzero_positions": ([np.array([[1.0, 0.0, -2.0], [0.0, np.nan, -0.0]])], {}),
         "unravel_index": ([ints(0, 5, 23)], {"shape": (2, 3, 4)}),
+        "count_axes": ([np.array([1, -4, 1])], {"rank": 4}),
         "reshape_checked": ([x], {"shape": (3, 8)}),
         "tie_shape": ([x], {"shape": (4, 6)}),
         "order_rows": ([np.array([[2.0, 1.0], [1.0, 5.0], [2.0, 0.5], [1.0, 5.0]])], {}),

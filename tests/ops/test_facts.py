@@ -231,6 +231,14 @@ def test_what_prepares_weights_is_linear(name: str) -> None:
         np.testing.assert_array_equal(run(name, sample, w * 2), run(name, sample) * 2)
 
 
+@pytest.mark.parametrize("name", declared("renames"))
+def test_what_renames_keeps_elements_in_their_order(name: str) -> None:
+    for sample in SAMPLES[name]:
+        x = narrowed(sample.inputs[0])
+        assert x is not None
+        np.testing.assert_array_equal(run(name, sample).reshape(-1), x.reshape(-1))
+
+
 @pytest.mark.parametrize("name", declared("keeps_operand"))
 def test_what_keeps_its_operand_holds_its_elements(name: str) -> None:
     for sample in SAMPLES[name]:

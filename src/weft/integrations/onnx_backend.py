@@ -23,10 +23,7 @@ from weft.runtime.model import Model
 from weft.support.errors import InputError, ModelError, UnknownValues, UnsupportedOperators
 
 MOST_KEPT: Final = 16
-"""Models kept for values that decided shapes, by the values; the least recently used goes first."""
-
-SMALL: Final = 8
-"""Elements up to which an input of floats is taken for scales or bounds that may decide shapes."""
+"""Models kept for the tensors that sequences held; the least recently used goes first."""
 
 _NOT_OURS: Final = ("rtol", "atol")
 """The options that ONNX's test runner passes on to every function, for its own comparison of the results."""
@@ -35,8 +32,9 @@ _NOT_OURS: Final = ("rtol", "atol")
 class WeftRep(BackendRep):
     """A model that is ready to be run.
 
-    A model that can't be compiled because its inputs' values decide shapes, or how often a loop runs, is compiled when it is
-    run, for the values that its integers and small inputs then have, and the shapes of the others.
+    Of a sequence, or an optional value, ONNX's types do not tell what it holds, and a compiled model has an input or an output
+    for each tensor. A model with such an input or output, and no other, is compiled when it is run: for the tensors that are
+    held then, and the integers that decide how many there will be.
     """
 
     def __init__(self, proto: ModelProto, threads: int | None, options: Mapping[str, Any]) -> None:
@@ -48,12 +46,13 @@ class WeftRep(BackendRep):
         self._proto = proto
         self._threads = threads
         self._options = check_options(**options)
-        self._by_values: OrderedDict[object, Model] = OrderedDict()
+        self._by_held: OrderedDict[object, Model] = OrderedDict()
         self._model: Model | None = None
         try:
             self._model = self._compiled(from_onnx(proto))
-        except UnknownValues as error:
-            self._reason = error
+        except UnknownValues:
+            if not any(holds_tensors(i) for i in (*proto.graph.input, *proto.graph.output)):
+                raise
 
     def _compiled(self, graph: Graph) -> Model:
         cache = default_cache()
@@ -64,7 +63,7 @@ class WeftRep(BackendRep):
         """Returns the outputs, by place or name, for *inputs* in the model's order, by name, or one alone."""
         _check_nothing_left(kwargs)
         feed = self._by_name(inputs)
-        model = self._model or self._for_values(feed)
+        model = self._model or self._for_held(feed)
         tensors = {name: v for name, held in feed.items() for name, v in _tensors(name, held)}
         found = dict(
             zip([s.name for s in model.outputs], model.run([tensors[s.name] for s in model.inputs]), strict=True)
@@ -101,19 +100,23 @@ class WeftRep(BackendRep):
             return value if value is None else [np.asarray(v) for v in value]
         return np.asarray(value) if isinstance(value, int | float | list | np.generic) else value
 
-    def _for_values(self, feed: Mapping[str, Any]) -> Model:
-        """Returns the model for the values of inputs that may decide shapes; raises the error of `__init__` if there are none."""
-        fixed: dict[str, Array] = {n: a for n, a in feed.items() if isinstance(a, np.ndarray) and _may_decide_shapes(a)}
+    def _for_held(self, feed: Mapping[str, Any]) -> Model:
+        """Returns the model for what sequences and optional values hold, and for the integers that tell how much they will."""
+        fixed: dict[str, Array] = {n: a for n, a in feed.items() if isinstance(a, np.ndarray) and a.dtype.kind in "iub"}
         shapes = {name: _shape(a) for name, a in feed.items() if name not in fixed}
-        if not fixed and not any(v is None or isinstance(v, list) for v in feed.values()):
-            raise self._reason
         key = (*[(n, a.dtype.str, a.shape, a.tobytes()) for n, a in fixed.items()], *shapes.items())
-        if key not in self._by_values:
-            self._by_values[key] = self._compiled(from_onnx(self._proto, shapes, fixed))
-        self._by_values.move_to_end(key)
-        if len(self._by_values) > MOST_KEPT:
-            self._by_values.popitem(last=False)
-        return self._by_values[key]
+        if key not in self._by_held:
+            self._by_held[key] = self._compiled(from_onnx(self._proto, shapes, fixed))
+        self._by_held.move_to_end(key)
+        if len(self._by_held) > MOST_KEPT:
+            self._by_held.popitem(last=False)
+        return self._by_held[key]
+
+
+def holds_tensors(info: ValueInfoProto) -> bool:
+    """Tells whether a value is a sequence or optional."""
+    kind, _, is_optional = kind_of(info.type)
+    return is_optional or kind == "sequence_type"
 
 
 def _is_sequence(info: ValueInfoProto) -> bool:
@@ -132,10 +135,6 @@ def _shape(held: Any) -> Any:
     if isinstance(held, list):
         return tuple([tuple(np.shape(v)) for v in held])
     return None if held is None else tuple(np.shape(held))
-
-
-def _may_decide_shapes(array: Array) -> bool:
-    return array.dtype.kind in "iub" or array.size <= SMALL
 
 
 def _check_nothing_left(more: Mapping[str, Any]) -> None:

@@ -130,7 +130,7 @@ def resample(x: Tensor, taps: Tensor, weights: Tensor, *, axis: int) -> Tensor:
         terms = [term(i, as_expr(t)) for t in range(int(count.value))]
         return sum(terms[1:], terms[0])
 
-    if isinstance(count, Const) and int(count.value) <= LONGEST_SUM:
+    if isinstance(count, Const) and 0 < int(count.value) <= LONGEST_SUM:
         return compute(shape, written_out, "resample", dtype=x.dtype)
     t = reduce_axis(count, "t")
     return compute(shape, lambda *i: sum_(term(i, t), [t]), "resample", dtype=x.dtype)

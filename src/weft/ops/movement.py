@@ -256,7 +256,7 @@ def gather_elements(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
     """For each element of *indices*, the element of *x* at its place, but at the index given along *axis*."""
     d = normalize_axis(axis, x.rank)
     pairs = enumerate(zip(indices.shape, x.shape, strict=False))
-    if indices.rank != x.rank or not all(n == d or prove(a <= b, size_bounds(a, b)) for n, (a, b) in pairs):
+    if indices.rank != x.rank or not all(n == d or _is_within(a, b) for n, (a, b) in pairs):
         raise TypeMismatch(
             f"gather_elements: indices {show_shape(indices.shape)} reach beyond {show_shape(x.shape)} along another axis than {d}"
         )
@@ -265,6 +265,11 @@ def gather_elements(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
         return x[(*i[:d], chosen_index(indices[i], x.shape[d]), *i[d + 1 :])]
 
     return compute(indices.shape, gathered, "gather_elements", dtype=x.dtype)
+
+
+def _is_within(a: Expr, b: Expr) -> bool:
+    """Tells whether a size is at most another, or possibly equal to it."""
+    return prove(a <= b, size_bounds(a, b)) or same_size(a, b)
 
 
 takes_indices("gather_elements")(_gather_range)

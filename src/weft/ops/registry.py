@@ -51,10 +51,11 @@ class Operator:
     other dimensions. One *per_channel* computes each channel (dimension 1) alone, and carries along dimensions behind the
     places [H, W], so that on channels in blocks [N, C/b, H, W, b] it computes the same as on [N, C, H, W]. A *contraction*
     tells where the output channels lie. One that *prepares* weights makes another form of constants; a pass that adds it has
-    weighed their size. The operand of one that *keeps_operand* stays in use beside the result, which consists of its elements.
-    One that *unpacks* makes more bytes of the same elements: constants are held packed. One *on_host* calls a host operator,
-    whose results mean something in the call alone that computes them: it is not evaluated while compiling. It names the feature
-    of the runtime that has it, by which one without refuses the model.
+    weighed their size. One that *renames* gives its operand's elements another shape in their order, of which a check of late
+    sizes tells, and no formula, that it has as many. The operand of one that *keeps_operand* stays in use beside the result,
+    which consists of its elements. One that *unpacks* makes more bytes of the same elements: constants are held packed. One
+    *on_host* calls a host operator, whose results mean something in the call alone that computes them: it is not evaluated while
+    compiling. It names the feature of the runtime that has it, by which one without refuses the model.
     """
 
     has_regions: ClassVar[bool] = False
@@ -66,6 +67,7 @@ class Operator:
     per_channel: bool = False
     contraction: Contraction | None = None
     prepares: bool = False
+    renames: bool = False
     keeps_operand: bool = False
     unpacks: bool = False
     on_host: str = ""
@@ -145,6 +147,7 @@ def operator(
     per_channel: bool = False,
     contraction: Contraction | None = None,
     prepares: bool = False,
+    renames: bool = False,
     keeps_operand: bool = False,
     unpacks: bool = False,
     on_host: str = "",
@@ -155,7 +158,18 @@ def operator(
         if name in OPERATORS:
             raise ValueError(f"the operator {name} is defined twice")
         OPERATORS[name] = Operator(
-            name, build, reads_bits, fold, along, per_channel, contraction, prepares, keeps_operand, unpacks, on_host
+            name,
+            build,
+            reads_bits,
+            fold,
+            along,
+            per_channel,
+            contraction,
+            prepares,
+            renames,
+            keeps_operand,
+            unpacks,
+            on_host,
         )
         return build
 

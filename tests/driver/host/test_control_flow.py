@@ -73,6 +73,23 @@ def test_branches_of_different_sizes() -> None:
     )
 
 
+def test_of_branches_of_different_ranks_the_one_of_more_dimensions_is_compiled() -> None:
+    then = graph([node("ReduceSum", ["x"], ["t"], keepdims=0)], [], [("t", F32, [])])
+    other = graph(
+        [node("ReduceSum", ["x", "first"], ["e"], keepdims=0)], [], [("e", F32, [3])], {"first": np.array([0])}
+    )
+    ways = Ways(
+        model(
+            [node("If", ["c"], ["y"], then_branch=then, else_branch=other), node("Relu", ["y"], ["z"])],
+            [("x", F32, [2, 3]), ("c", BOOL, [])],
+            [("z", F32, None)],  # type: ignore[list-item]
+        )
+    )
+    ways.check({"x": X, "c": np.array(False)})
+    with pytest.raises(RuntimeFailure, match=r"compiled for the one of more dimensions, which is not taken"):
+        ways.models[0].run([X, np.array(True)])
+
+
 def adding(trips: Sequence[int | str | None]) -> onnx.ModelProto:
     """Adds `x` to a state as often as `m` says, and keeps the squares."""
     made = body(

@@ -188,6 +188,12 @@ def test_message_for_missing_features(flat: FlatImage, tmp_path: Path) -> None:
     assert message(tmp_path / "m") == f"this processor lacks warp_drive time-travel{OTHER}"
 
 
+def test_message_for_features_of_another_runtime(flat: FlatImage, tmp_path: Path) -> None:
+    save_for(flat, tmp_path / "m", machine=_rt.MACHINE, features=("fpu", "weft.teleport"))
+    told = "it needs teleport, which this runtime of Weft does not have"
+    assert message(tmp_path / "m") == f"{told}\n  hint: {AGAIN} {tmp_path / 'm'}"
+
+
 def test_a_failed_save_leaves_nothing(flat: FlatImage, tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     with pytest.raises(ArtifactError, match="taken can't be written: it is not a plain file"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from weft.driver.host.entry_plan import MOST_VALUES, check_requirement, defined, is_empty
 from weft.driver.host.host_memory import HostMemory, elements_of
 from weft.graph import Constant, Group, Guard, LateSize, Value
-from weft.ir import INDEX, ONE, ZERO, Const, Expr, Mul, Var, all_of, cast, free_vars, index, maximum, post_order
+from weft.ir import INDEX, ONE, Const, Expr, Mul, Var, all_of, cast, free_vars, index, maximum, post_order
 from weft.loop import Assert, Load, Stmt
 from weft.support.text import in_format
 
@@ -69,7 +69,7 @@ def late_checks(memory: HostMemory, stage: int, late: LateSize) -> list[Stmt]:
     """
     fused = memory.fused
     where = f"{in_format(late.source)}: " if late.source else ""
-    size = Assert(late.size >= ZERO, f"{where}{late.what} is {{0}}, which is no size", (late.size,))
+    size = Assert(late.size >= late.least, f"{where}{late.what} is {{0}}, which is no size", (late.size,))
     required = [r for r in fused.graph.requirements if fused.stage(r.condition, *r.values) == stage]
     asked = [v for v in (*fused.graph.outputs, *memory.kept) if fused.stage(*v.shape) == stage]
     bytes_ = [elements_of(v) * v.dtype.bytes for v in asked]

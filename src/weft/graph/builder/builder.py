@@ -73,17 +73,17 @@ class Builder:
         """Returns an int64 of rank 0, which may be a symbolic size."""
         return CompileTimeConstant(self.vector([size]).array.reshape(()))
 
-    def late_sizes(self, x: Operand, name: str, what: str) -> list[int | Expr]:
+    def late_sizes(self, x: Operand, name: str, what: str, *, least: int = 0) -> list[int | Expr]:
         """Returns the elements of *x*, a vector or a number, as sizes: those that only a run computes are late sizes.
 
-        New ones are called *name*; they are *what* in messages. Raises `ModelError` for a vector of a symbolic size, or of more
-        sizes than a tensor has.
+        New ones are called *name*; they are *what* in messages, and calls in which they are less than *least* are refused.
+        Raises `ModelError` for a vector of a symbolic size, or of more sizes than a tensor has.
         """
         if isinstance(x, CompileTimeConstant):
             return [e if isinstance(e, Expr) else int(e) for e in x.array.flat]
         if not x.dtype.is_int:
             return self.late_sizes(
-                self.cast(x, i64), name, what
+                self.cast(x, i64), name, what, least=least
             )  # a kernel converts it: a host program has integers alone
         if x.rank > 1 or x.static_shape is None:
             self.fail(f"{what} should be a vector, of a size that is known: {x!r}")
@@ -96,13 +96,13 @@ class Builder:
         for k in range(count):
             found = element_source(x, k)
             if isinstance(found, tuple):
-                found = graph.late_size(*found, name=name, what=what, source=self.source)
+                found = graph.late_size(*found, name=name, what=what, source=self.source, least=least)
             made.append(found)
         return made
 
-    def late_number(self, x: Operand, name: str, what: str) -> int | Expr:
+    def late_number(self, x: Operand, name: str, what: str, *, least: int = 0) -> int | Expr:
         """Returns the one element of *x* as a size, as `late_sizes` does; raises `ModelError` where it has not one element."""
-        found = self.late_sizes(x, name, what)
+        found = self.late_sizes(x, name, what, least=least)
         if len(found) != 1:
             self.fail(f"{what} should be one number: {x!r}")
         return found[0]

@@ -22,10 +22,11 @@ from weft.graph.core.graph import Attribute, Graph, Node, infer
 from weft.graph.core.graph_values import Value
 from weft.graph.regions.closing import captured, closed
 from weft.graph.regions.region_operators import IF, LOOP, RegionOperator
-from weft.ir import INDEX, ONE, Expr, Var, as_expr, free_vars
+from weft.ir import INDEX, ONE, Expr, Var, as_expr, eq, free_vars
 from weft.ops import same_size
 from weft.support.dtypes import bool_, i64
 from weft.support.errors import UnknownValues
+from weft.support.text import in_format
 
 Body: TypeAlias = Callable[[Builder], Sequence[Operand]]
 Step: TypeAlias = Callable[
@@ -39,14 +40,23 @@ Place: TypeAlias = tuple[int, int]
 
 
 def branch(b: Builder, condition: Operand, then: Body, other: Body) -> list[Operand]:
-    """Returns the results of one of two bodies, as *condition*, one bool, says when the model runs."""
+    """Returns the results of one of two bodies, as *condition*, one bool, says when the model runs.
+
+    Where their results have several numbers of dimensions, it is the body whose have more, and calls that choose the other are
+    refused.
+    """
     then_, other_ = _Region(b, "then"), _Region(b, "other")
     left, right = then_.values(then(then_.builder)), other_.values(other(other_.builder))
     if len(left) != len(right):
         b.fail(f"its branches have {len(left)} and {len(right)} outputs")
-    for x, y in zip(left, right, strict=True):
-        if x.dtype is not y.dtype or x.rank != y.rank:
-            b.fail(f"its branches give {x!r} and {y!r}; both must be of one type and rank", kind=UnknownValues)
+    for k, (x, y) in enumerate(zip(left, right, strict=True)):
+        if x.dtype is not y.dtype:
+            b.fail(f"its branches give {x!r} and {y!r}; both must be of one type", kind=UnknownValues)
+        if x.rank != y.rank:
+            _require_taken(b, condition, x, y)
+            region, made, like = (then_, left, y) if x.rank < y.rank else (other_, right, x)
+            nothing = region.builder.add("full", shape=(ONE,) * like.rank, value=0, dtype=like.dtype)
+            made[k] = region.values([nothing])[0]
     late = {
         (k, d): fresh_size(b.evaluator.graph, "size")
         for k, (x, y) in enumerate(zip(left, right, strict=True))
@@ -60,6 +70,14 @@ def branch(b: Builder, condition: Operand, then: Body, other: Body) -> list[Oper
     node = _append(b, IF, given, {"then": then_.graph, "other": other_.graph}, {"shapes": tuple(shapes)})
     _read_sizes(b, late.values(), node.outputs[len(left) :])
     return list(node.outputs[: len(left)])
+
+
+def _require_taken(b: Builder, condition: Operand, x: Value, y: Value) -> None:
+    """Refuses calls whose *condition* chooses the one of two branches whose result, *x* or else *y*, has fewer dimensions."""
+    number = b.cast(b.reshape(condition, (1,)), i64)
+    taken = as_expr(b.late_number(number, "taken", "whether its first branch is taken"), INDEX)
+    told = f"its branches give {x!r} and {y!r}, and it was compiled for the one of more dimensions, which is not taken"
+    b.require(eq(taken, int(x.rank > y.rank)), in_format(told))
 
 
 def loop(

@@ -43,8 +43,9 @@ class Guard:
 class LateSize:
     """A size that is known only when a model runs: *size* is element *element* of *value*, a tensor of integers.
 
-    Nodes behind the one that makes *value* use it as any other size, but that it may be zero: empty tensors are not computed.
-    A call ends with a message of the model's node *source*, and of *what* the size is, where it is negative.
+    Nodes behind the one that makes *value* use it as any other size, but that it may be zero, unless the variable has limits that
+    say otherwise: empty tensors are not computed. A call ends with a message of the model's node *source*, and of *what* the
+    size is, where it is less than its `least`.
     """
 
     size: Var
@@ -52,6 +53,11 @@ class LateSize:
     element: int
     what: str
     source: str
+
+    @property
+    def least(self) -> int:
+        """The least size that it may be: 0 unless the variable's limits say otherwise."""
+        return 0 if self.size.limits is None else self.size.limits[0]
 
     def mapped(self, stands_for: Mapping[Value, Value]) -> LateSize:
         """Returns the same size, read from a replaced value."""

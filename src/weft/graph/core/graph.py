@@ -81,16 +81,20 @@ class Graph(NestedGraph):
         """Returns the symbolic size called *name*, of which *sizes* are known; see `Dimension`."""
         return bounded_dimension(name, sizes, self.dims, self.dimensions).size
 
-    def late_size(self, value: Value, element: int = 0, *, name: str, what: str, source: str = "") -> Var:
+    def late_size(
+        self, value: Value, element: int = 0, *, name: str, what: str, source: str = "", least: int = 0
+    ) -> Var:
         """Returns the size that element *element* of the integer tensor *value* is, once that is known.
 
-        It is *what* in the message of a call in which it is negative. The same element is the same variable each time.
+        It is *what* in the message of a call in which it is less than *least*. Kernels of one that is at least 1 need no versions
+        for empty tensors. The same element is the same variable each time.
         """
         if known := [late.size for late in self.late_sizes if late.value is value and late.element == element]:
             return known[0]
         while name in self.dims:
             name = self.fresh_name(name)
-        self.late_sizes.append(LateSize(self.dim(name), value, element, what, source))
+        size = self.dims.setdefault(name, Var(name, INDEX, (least, None) if least else None))
+        self.late_sizes.append(LateSize(size, value, element, what, source))
         return self.late_sizes[-1].size
 
     def require(self, condition: Expr, message: str, *values: Expr, source: str = "") -> None:

@@ -78,7 +78,7 @@ class _Writer:
             numbers[v] = len(numbers)
         return {
             "name": graph.name,
-            "dims": {name: [self.expr(v), str(v.dtype)] for name, v in graph.dims.items()},
+            "dims": {name: [self.expr(v), str(v.dtype), *_least(v)] for name, v in graph.dims.items()},
             **self.dimensions(graph),
             "inputs": [[v.name, self.type(v.type)] for v in graph.inputs],
             "constants": [self.constant(c) for c in graph.constants()],
@@ -144,6 +144,11 @@ class _Writer:
         return {"graph": self.graph(value)} if isinstance(value, Graph) else value
 
 
+def _least(size: Var) -> list[int]:
+    """Returns the least value of a size without a greatest one, if it has one."""
+    return [size.limits[0]] if size.limits is not None and size.limits[1] is None else []
+
+
 class _Reader:
     """The inverse of `_Writer`."""
 
@@ -190,8 +195,8 @@ class _Reader:
     def symbols(self, read: Mapping[str, Any], made: Graph) -> None:
         """Adds the symbolic sizes of a graph, and the ranges of its dimensions."""
         ranges = {unit: (name, parse_dim(sizes)) for name, (unit, sizes) in read.get("dimensions", {}).items()}
-        for name, (size, dtype) in read["dims"].items():
-            limits = ranges[size][1].units if size in ranges else None
+        for name, (size, dtype, *least) in read["dims"].items():
+            limits = ranges[size][1].units if size in ranges else (least[0], None) if least else None
             v = self.sizes.setdefault(size, Var(name, parse_dtype(dtype), limits))
             assert isinstance(v, Var)
             made.dims[name] = v

@@ -258,15 +258,20 @@ def _growth(before: Value, after: Value) -> float:
 
 
 def _with_copied_outputs(graph: Graph) -> Graph:
-    """Returns *graph* with a copy for each output that is an input, a constant, or another output's memory."""
+    """Returns *graph* with a copy for each output that is an input, a constant, or another output's memory.
+
+    One whose late sizes are known only after its elements are computed is a copy, too: then there is memory for it.
+    """
     roots: set[Value] = set()
+    late = {known.size for known in graph.late_sizes}
     made = graph.empty_copy()
     made.nodes, made.guards, made.late_sizes = list(graph.nodes), graph.guards, graph.late_sizes
     for name, v in zip(graph.output_names, graph.outputs, strict=True):
         root = v
         while root.producer is not None and is_rename(root.producer) and root.producer.inputs[0] is not None:
             root = root.producer.inputs[0]
-        owned = root not in roots and _owns_memory(graph, root)
+        is_later = not variables_of(v.shape) & late <= variables_of(root.shape)
+        owned = root not in roots and _owns_memory(graph, root) and not is_later
         roots.add(root)
         made.output(v if owned else _copy(made, v), name)
     return made

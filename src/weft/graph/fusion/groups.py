@@ -191,10 +191,10 @@ class FusedGraph:
     def zero_sizes_of(self, group: Group) -> tuple[Var, ...]:
         """Returns those sizes in the shapes of a group's inputs and outputs that may be zero: if one is, its kernel can't run.
 
-        They are the late ones, and those of dimensions that were declared to begin at zero.
+        They are the late ones without limits, and those of dimensions that were declared to begin at zero.
         """
         shown = dict.fromkeys(v for t in (*group.inputs, *group.outputs) for s in t.shape for v in free_vars(s))
-        return tuple([v for v in shown if v in self._stages or (v.limits is not None and v.limits[0] == 0)])
+        return tuple([v for v in shown if (v in self._stages if v.limits is None else v.limits[0] == 0)])
 
     def is_kept(self, v: Value) -> bool:
         """Tells whether *v* is a result of control flow that tells its own late sizes: such a result is in kept memory."""

@@ -130,7 +130,7 @@ def _facts(operator: Operator, types: tuple[TensorType | None, ...], attributes:
     streams = tuple([t is not None and _streams(t, operations, kinds) for t in given])
     is_map, is_rearrangement = all(map(_is_map, operations)), all(map(_is_rearrangement, operations))
     watches = any(map(_watches, operations))
-    renames = is_rename_of(given, outputs)
+    renames = operator.renames or is_rename_of(given, outputs)
     return NodeFacts(
         kind,
         reads,

@@ -101,6 +101,14 @@ static int32_t check_device(weft_model *m, int32_t flags, weft_error *error) {
                    weft_note(m, "target") == NULL ? "a device" : weft_note(m, "target"), NULL);
 }
 
+/* What is behind "weft." in a feature of Weft's runtime, which says what a model needs of it; NULL for one of a processor. */
+static const char *of_runtime(const char *feature) {
+  const char *begin = "weft.";
+  for (; *begin; begin++, feature++)
+    if (*feature != *begin) return NULL;
+  return feature;
+}
+
 static int32_t check_features(const weft_model *m, weft_error *error) {
   int32_t status = WEFT_OK;
   weft_processor processor;
@@ -115,6 +123,9 @@ static int32_t check_features(const weft_model *m, weft_error *error) {
     if (weft_same(weft_feature_at(m, i), "weft.strings") || weft_same(weft_feature_at(m, i), "weft.tokens")) continue;
 #endif
     if (weft_processor_has(&processor, weft_feature_at(m, i))) continue;
+    const char *need = of_runtime(weft_feature_at(m, i));
+    if (need != NULL)
+      return weft_fail(error, WEFT_OTHER_VERSION, "it needs {s}, which this runtime of Weft does not have", need, NULL);
     if (status == WEFT_OK) status = weft_fail(error, WEFT_OTHER_MACHINE, "this processor lacks", NULL, NULL);
     if (error == NULL) break;
     weft_say(error, " ");

@@ -59,7 +59,7 @@ def unravel_index(positions: Tensor, *, shape: Sequence[ExprLike]) -> Tensor:
     return compute((len(sizes), positions.shape[0]), index_of, "unravel_index", dtype=INDEX)
 
 
-@operator("reshape_checked")
+@operator("reshape_checked", renames=True)
 def reshape_checked(x: Tensor, *, shape: Sequence[ExprLike]) -> Tensor:
     """The elements, in row-major order, in a shape of late sizes; that it has as many elements is checked when it runs."""
     target = sized(*shape)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from onnx import GraphProto
+from onnx import GraphProto, ValueInfoProto
 
 from weft.cost import MOST_SEQUENCE_STEPS, MOST_UNROLLED_STEPS
 from weft.frontends.onnx.call import Call, Held, HeldResults, Operand, Results
@@ -15,6 +15,7 @@ from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import Builder, CompileTimeConstant, static_sizes
 from weft.graph.composites import branches_and_loops
+from weft.graph.composites.run_time import late_shapes
 from weft.graph.composites.sequences import element, stack
 from weft.support.dtypes import bool_
 from weft.support.errors import UnknownValues
@@ -22,7 +23,8 @@ from weft.support.errors import UnknownValues
 
 @translates(
     "If",
-    limits="branches whose outputs differ in type, rank, or the length of sequences, where the condition is not constant",
+    limits="where the condition is not constant, branches whose outputs differ in type or the length of sequences; and a call "
+    "that takes the branch whose outputs have fewer dimensions than the other's",
     holds=True,
 )
 def if_(c: Call) -> HeldResults:
@@ -125,10 +127,20 @@ def loop(c: Call) -> HeldResults:
         go_on, *made = _tensors(
             c, c.subgraph(body, _bound(c, names, given), r.evaluator, number), "a result of its body"
         )
-        return go_on, made[: len(states)], made[len(states) :]
+        rows = [_of_declared(r, v, o) for v, o in zip(made, body.output[1:], strict=True)]
+        return go_on, made[: len(states)], rows[len(states) :]
 
     last, rows = branches_and_loops.loop(c, c.optional(0), c.optional(1), states, step)
     return *last, *rows
+
+
+def _of_declared(b: Builder, x: Operand, info: ValueInfoProto) -> Operand:
+    """Returns *x* with the sizes that the model declares, for those that only a run tells, which is checked then."""
+    dims = info.type.tensor_type.shape.dim
+    if len(dims) != x.rank:
+        return x
+    known = [d.dim_value if d.HasField("dim_value") else None for d in dims]
+    return late_shapes.with_sizes(b, x, known)
 
 
 def _check_outputs(c: Call, body: GraphProto, least: int) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
-from weft.graph.builder import static_sizes
+from weft.graph.builder import static_sizes, total
 from weft.graph.composites import pixel_shuffle, pooling
 from weft.graph.composites.windows import Window, filtered_columns, same_pads, transposed_pads
-from weft.ir import Expr
+from weft.ir import INDEX, Expr, ExprLike, as_expr, eq
 
 
 def _kernel(c: Call, weight: Operand) -> list[int]:
@@ -115,7 +115,9 @@ def max_unpool(c: Call) -> Results:
         c.fail(f"its indices should be of the shape of its input, not {where!r} for {x!r}", UNFIT)
     sizes = [(s - 1) * w.strides[d] + (w.kernel[d] - w.pads[d] - w.pads[n + d]) for d, s in enumerate(x.shape[2:])]
     shape = [*x.shape[:2], *sizes]
-    return pooling.max_unpool(c, x, where, shape, c.sizes(2, "the output shape") if c.has(2) else None)
+    return pooling.max_unpool(
+        c, x, where, shape, c.late_sizes(c.input(2), "size", "a size of the output") if c.has(2) else None
+    )
 
 
 @translates("AveragePool")
@@ -202,14 +204,27 @@ def deform_conv(c: Call) -> Results:
 @translates("Col2Im")
 def col2im(c: Call) -> Results:
     """Adds up overlapping windows to the images that they cover."""
-    image, block = c.ints_at(1, "the size of the images"), c.ints_at(2, "the size of the windows")
-    n = len(image)
+    image = c.late_sizes(c.input(1), "image", "a size of the images", least=1)
+    block = c.late_sizes(c.input(2), "window", "a size of the windows", least=1)
+    n, x = len(image), c.ranked(0, 3, "the windows")
+    strides, pads, dilations = c.ints_for("strides", n, 1), c.ints_for("pads", 2 * n, 0), c.ints_for("dilations", n, 1)
+    if any(isinstance(s, Expr) for s in (*image, *block)):
+        reach = [dilations[d] * (s - 1) + 1 for d, s in enumerate(block)]
+        counts = [(s + pads[d] + pads[n + d] - reach[d]) // strides[d] + 1 for d, s in enumerate(image)]
+        _require_size(c, "rows", x.shape[1], x.shape[1] // total(block) * total(block))
+        _require_size(c, "windows", x.shape[2], total(counts))
     return c.add(
         "col2im",
-        c.ranked(0, 3, "the windows"),
+        x,
         image=tuple(image),
         block=tuple(block),
-        strides=tuple(c.ints_for("strides", n, 1)),
-        pads=tuple(c.ints_for("pads", 2 * n, 0)),
-        dilations=tuple(c.ints_for("dilations", n, 1)),
+        strides=tuple(strides),
+        pads=tuple(pads),
+        dilations=tuple(dilations),
     )
+
+
+def _require_size(c: Call, what: str, own: Expr, wanted: ExprLike) -> None:
+    """Makes calls fail in which a tensor of windows does not have the number of rows, or of windows, that sizes tell."""
+    size = as_expr(wanted, INDEX)
+    c.require(eq(own, size), f"its tensor has {{0}} {what}, and the sizes of images and windows make {{1}}", own, size)

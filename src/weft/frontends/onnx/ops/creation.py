@@ -12,7 +12,7 @@ from weft.frontends.onnx.file.tensors import dense_array, element_type
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT, Array
 from weft.graph.builder import CompileTimeConstant, static_sizes
-from weft.graph.composites import run_time_shapes
+from weft.graph.composites.run_time import late_shapes
 from weft.ir import as_expr, maximum
 from weft.ops import LARGEST_FOLD, is_certain, simplify_size
 from weft.support.dtypes import DType, f64, from_numpy, i64
@@ -46,7 +46,7 @@ def range_(c: Call) -> Results:
     """The numbers from a start to before a limit by a step."""
     first = c.input(0)
     if not all(c.is_known(i) for i in range(3)):
-        return run_time_shapes.range_late(c, *[c.input(i) for i in range(3)])
+        return late_shapes.range_late(c, *[c.input(i) for i in range(3)])
     start, limit, step = (c.known(i, what).reshape(()) for i, what in enumerate(("the start", "the limit", "the step")))
     if not any(a.dtype == object for a in (start, limit, step)):
         count = _count(start, limit, step, floats=first.dtype.is_float)

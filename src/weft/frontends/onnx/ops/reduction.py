@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.frontends.onnx.call import Call, Results
+from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.registry import Translation, translates
 from weft.graph.builder import total
 from weft.graph.composites import ordering
-from weft.ir import Expr
+from weft.graph.composites.run_time import late_axes
+from weft.ir import ZERO, Expr
 from weft.support.dtypes import bool_, u8
 
 AXES_ARE_INPUT: Final = 18
@@ -33,7 +34,9 @@ def _reduction(name: str, op: str) -> Translation:
 
     def translate(c: Call) -> Results:
         x = c.input(0)
-        axes = axes_of(c, since, "axes")
+        if c.opset >= since and not c.is_known(1) and c.input(1).shape != (ZERO,):
+            return _over_named(c, op, x)
+        axes = axes_of(c, since, "axes") if c.is_known(1) or c.opset < since else None
         if not axes:
             axes = [] if c.flag("noop_with_empty_axes", False) else None
         over = None if axes is None else tuple(sorted(c.axis_of(a, x.rank) for a in axes))
@@ -43,6 +46,13 @@ def _reduction(name: str, op: str) -> Translation:
         return c.add(op, x, axes=over, keepdims=c.flag("keepdims", True))
 
     return translate
+
+
+def _over_named(c: Call, op: str, x: Operand) -> Operand:
+    """Returns a reduction over axes that only a run tells."""
+    how = {"keepdims": c.flag("keepdims", True), "none_is_all": not c.flag("noop_with_empty_axes", False)}
+    number = c.cast(x, u8) if x.dtype is bool_ else x
+    return c.cast(late_axes.reduce_named(c, op, number, c.input(1), **how), x.dtype)
 
 
 def axes_of(c: Call, since: int, what: str) -> list[int] | None:
@@ -96,8 +106,10 @@ def _running(op: str) -> Translation:
 
     def translate(c: Call) -> Results:
         x = c.input(0)
-        axis = c.axis_of(c.ints_at(1, "axis")[0], x.rank)
-        return c.add(op, x, axis=axis, exclusive=c.flag("exclusive", False), reverse=c.flag("reverse", False))
+        how = {"exclusive": c.flag("exclusive", False), "reverse": c.flag("reverse", False)}
+        if c.is_known(1):
+            return c.add(op, x, axis=c.axis_of(c.ints_at(1, "axis")[0], x.rank), **how)
+        return late_axes.along_named(c, x, c.input(1), lambda view: c.add(op, view, axis=1, **how))
 
     return translate
 

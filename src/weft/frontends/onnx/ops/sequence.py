@@ -10,6 +10,7 @@ from weft.frontends.onnx.held import ABSENT, Absent, TensorSequence, kind_of
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import static_sizes
+from weft.graph.composites.run_time import late_shapes
 from weft.graph.composites.sequences import concat, element, stack, steps_of
 from weft.support.dtypes import bool_, f32, i64
 
@@ -85,6 +86,8 @@ def split_to_sequence(c: Call) -> HeldResults:
     if not c.has(1) and not c.flag("keepdims", True):
         count = steps_of(c, x.shape[axis], '{"x": (4, 8)}')
         return TensorSequence(tuple([element(c, x, axis, k) for k in range(count)]), x.dtype)
+    if not c.is_known(1) and c.input(1).rank == 1:
+        return TensorSequence(late_shapes.split_late(c, x, axis, c.input(1)), x.dtype)
     sizes = _piece_sizes(c, x, axis)
     return TensorSequence(c.add_many("split", x, axis=axis, sizes=tuple(sizes)), x.dtype)
 

@@ -8,12 +8,15 @@ import numpy as np
 
 from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.file.tensors import MOST_DENSE, element_type
+from weft.frontends.onnx.mel_filters import late_mel_filters
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
-from weft.graph.builder import CompileTimeConstant, static_sizes
+from weft.graph.builder import Builder, CompileTimeConstant, static_sizes
 from weft.graph.composites.numerics.fourier import Complex, fourier, inverse_to_real, resized_signal
+from weft.graph.composites.run_time import late_axes
+from weft.graph.composites.run_time.signal_frames import late_frames
 from weft.graph.composites.sequences import element, stack
-from weft.ir import Expr
+from weft.ir import Expr, as_expr
 from weft.support.dtypes import f32, i64
 from weft.te import is_narrow
 
@@ -34,31 +37,37 @@ def _exact(c: Call, x: Operand) -> Operand:
 
 
 def _dft(c: Call, x: Operand) -> Operand:
-    axis = _transformed_axis(c, x.rank)
+    if c.opset < AXIS_IS_INPUT:
+        return _dft_along(c, c, x, c.axis(1, x.rank))
+    if c.is_known(2):
+        return _dft_along(c, c, x, c.axis_of(int(c.number_at(2, "the axis")) if c.has(2) else -2, x.rank))
+    shortest = (
+        2 if c.flag("inverse", False) and c.flag("onesided", False) else 1
+    )  # of one there is nothing but a constant
+    axes = [d for d in range(x.rank - 1) if _length(c, x.shape[d], "of an axis") >= shortest]
+    if not axes:
+        c.fail(f"{x!r} has no axis that is long enough", UNFIT)
+    return late_axes.for_axis(c, c.input(2), x.rank, axes, lambda b, axis: [_dft_along(c, b, x, axis)])[0]
+
+
+def _dft_along(c: Call, b: Builder, x: Operand, axis: int) -> Operand:
+    """Returns the transform along *axis*, by operators that *b* adds."""
+    if axis == x.rank - 1:
+        c.fail("its axis is the last one, which holds real and imaginary parts", UNFIT)
     inverse, onesided = c.flag("inverse", False), c.flag("onesided", False)
-    parts = _parts(c, x)
+    parts = _parts(c, b, x)
     order = [d for d in range(x.rank - 1) if d != axis] + [axis]
     back = [order.index(d) for d in range(x.rank - 1)]
     size = _length(c, x.shape[axis], "of its axis")
     n = _given_length(c, 1, "the length", 2 * (size - 1) if inverse and onesided else size)
     needed = n // 2 + 1 if onesided and inverse else n
-    real, imaginary = (None if p is None else c.transpose(p, order) for p in parts)
+    real, imaginary = (None if p is None else b.transpose(p, order) for p in parts)
     assert real is not None
-    signal = resized_signal(c, (real, imaginary), needed)
+    signal = resized_signal(b, (real, imaginary), needed)
     if onesided and inverse:
-        return stack(c, [c.transpose(inverse_to_real(c, signal, n), back)], x.rank - 1)
-    made = fourier(c, signal, n, inverse=inverse, kept=n // 2 + 1 if onesided else n)
-    return _joined(c, made, back)
-
-
-def _transformed_axis(c: Call, rank: int) -> int:
-    if c.opset < AXIS_IS_INPUT:
-        axis = c.axis(1, rank)
-    else:
-        axis = c.axis_of(int(c.number_at(2, "the axis")) if c.has(2) else -2, rank)
-    if axis == rank - 1:
-        c.fail("its axis is the last one, which holds real and imaginary parts", UNFIT)
-    return axis
+        return stack(b, [b.transpose(inverse_to_real(b, signal, n), back)], x.rank - 1)
+    made = fourier(b, signal, n, inverse=inverse, kept=n // 2 + 1 if onesided else n)
+    return _joined(b, made, back)
 
 
 @translates("STFT", limits="symbolic lengths of signals and frames")
@@ -66,6 +75,9 @@ def stft(c: Call) -> Results:
     """The Fourier transforms of a signal's frames, times a window: [batch, frames, frequencies, 2]."""
     given = c.ranked(0, 3, "the signal")
     x, window = _exact(c, given), _exact(c, c.input(2)) if c.has(2) else None
+    onesided = c.flag("onesided", True)
+    if not (c.is_known(1) and c.is_known(3)):
+        return c.cast(_stft_late(c, x, window, onesided=onesided), given.dtype)
     size = _length(c, x.shape[1], "of the signal")
     step = int(c.number_at(1, "the frames' distance"))
     width = c.count_of(2, "the window") if c.has(2) else size
@@ -80,28 +92,36 @@ def stft(c: Call) -> Results:
         frames = c.add("gather", p, at, axis=1)
         return frames if window is None else c.add("mul", frames, window)
 
-    real, imaginary = _parts(c, x)
+    real, imaginary = _parts(c, c, x)
     frames = framed(real), None if imaginary is None else framed(imaginary)
-    made = _joined(c, fourier(c, frames, n, kept=n // 2 + 1 if c.flag("onesided", True) else n), [0, 1, 2])
+    made = _joined(c, fourier(c, frames, n, kept=n // 2 + 1 if onesided else n), [0, 1, 2])
     return c.cast(made, given.dtype)
 
 
-def _parts(c: Call, x: Operand) -> Complex:
+def _stft_late(c: Call, x: Operand, window: Operand | None, *, onesided: bool) -> Operand:
+    """Returns the transforms of frames whose length or distance is known only when the model runs."""
+    n = x.shape[1] if window is None else window.shape[0]
+    if c.has(3):
+        n = as_expr(c.late_number(c.input(3), "width", "the frames' length", least=1))
+    return _joined(c, late_frames(c, _parts(c, c, x), window, n, c.input(1), onesided=onesided), [0, 1, 2])
+
+
+def _parts(c: Call, b: Builder, x: Operand) -> Complex:
     """Returns the real and the imaginary part of a signal; None for imaginary parts that are left out."""
     sizes = static_sizes(x.shape[-1:])
     if sizes not in ([1], [2]):
         c.fail(f"the last dimension of its input should be 1 (real) or 2 (real and imaginary): {x!r}", UNFIT)
     if sizes == [1]:
-        return c.reshape(x, x.shape[:-1]), None
-    return element(c, x, x.rank - 1, 0), element(c, x, x.rank - 1, 1)
+        return b.reshape(x, x.shape[:-1]), None
+    return element(b, x, x.rank - 1, 0), element(b, x, x.rank - 1, 1)
 
 
-def _joined(c: Call, x: Complex, order: list[int]) -> Operand:
+def _joined(b: Builder, x: Complex, order: list[int]) -> Operand:
     """Returns both parts, their dimensions in another *order*, with a last dimension of two."""
     real, imaginary = x
     if imaginary is None:
-        imaginary = c.add("full", shape=real.shape, value=0, dtype=real.dtype)
-    return stack(c, [c.transpose(p, order) for p in (real, imaginary)], len(order))
+        imaginary = b.add("full", shape=real.shape, value=0, dtype=real.dtype)
+    return stack(b, [b.transpose(p, order) for p in (real, imaginary)], len(order))
 
 
 def _length(c: Call, size: Expr, what: str) -> int:
@@ -129,6 +149,9 @@ def _check_table(c: Call, count: int, what: str) -> None:
 @translates("MelWeightMatrix")
 def mel_weight_matrix(c: Call) -> Results:
     """Triangular filters [frequencies, bins] that are equally wide on the mel scale (O'Shaughnessy, 1987)."""
+    dtype = element_type(c.integer("output_datatype", 1), c.source)
+    if not all(c.is_known(i) for i in range(5)):
+        return c.cast(late_mel_filters(c, *[c.input(i) for i in range(5)]), dtype)
     names = ("the number of bins", "the transform's length", "the sample rate", "the lower edge", "the upper edge")
     bins, length, rate, low, high = (c.number_at(i, what) for i, what in enumerate(names))
     if not (bins >= 0 and length >= 0 and rate > 0):
@@ -151,5 +174,4 @@ def mel_weight_matrix(c: Call) -> Results:
     rising = np.where((left <= k) & (k <= centre), (k - left) / np.maximum(centre - left, 1), 0)
     falling = np.where((centre <= k) & (k < right), (right - k) / np.maximum(right - centre, 1), 0)
     weights = np.where(k < centre, rising, np.where(k == centre, 1.0, falling))
-    dtype = element_type(c.integer("output_datatype", 1), c.source)
     return CompileTimeConstant(weights.astype(dtype.numpy), c.node.output[0])

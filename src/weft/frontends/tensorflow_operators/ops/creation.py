@@ -8,7 +8,7 @@ from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results, 
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph import Array
 from weft.graph.builder import Operand, total
-from weft.graph.composites import run_time_shapes
+from weft.graph.composites.run_time import late_shapes
 from weft.ir import ONE, Expr, as_expr
 from weft.ops import simplify_size
 from weft.support.dtypes import DType, i32, i64
@@ -87,7 +87,7 @@ def fill(c: Call) -> Operand:
     """One number in all places of a shape."""
     value = c.tensor(1)
     if not c.is_known(0):
-        return run_time_shapes.expand_late(c, value, c.tensor(0, 1))
+        return late_shapes.expand_late(c, value, c.tensor(0, 1))
     return c.add("expand", c.reshape(value, []), shape=tuple(c.sizes(0, "the shape to fill")))
 
 
@@ -102,7 +102,7 @@ def range_(c: Call) -> Operand:
     """Numbers from one to before another, by a step."""
     start, limit, step = (c.tensor(i) for i in range(3))
     if not all(c.is_known(i) for i in range(3)):
-        return run_time_shapes.range_late(c, start, limit, step)
+        return late_shapes.range_late(c, start, limit, step)
     values = [c.known(i, "the range").reshape(-1) for i in range(3)]
     if any(v.size != 1 for v in values):
         c.fail("its bounds are no numbers", SAVE_AGAIN)
@@ -112,7 +112,7 @@ def range_(c: Call) -> Operand:
     if not isinstance(by, Expr) and int(by) == 1 and not isinstance(first, Expr):
         size = simplify_size(last - int(first))
         return c.cast(c.add("range", start=int(first), size=size, step=1), start.dtype)
-    return run_time_shapes.range_late(c, start, limit, step)
+    return late_shapes.range_late(c, start, limit, step)
 
 
 _MOST_NUMBERS = 1 << 24

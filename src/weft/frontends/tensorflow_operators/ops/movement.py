@@ -10,8 +10,8 @@ from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results
 from weft.frontends.tensorflow_operators.images import is_channels_last, static_size
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import Operand
-from weft.graph.composites import run_time_shapes
 from weft.graph.composites.pixel_shuffle import depth_to_space, space_to_depth
+from weft.graph.composites.run_time import late_axes, late_shapes
 from weft.graph.composites.sequences import element, stack
 from weft.graph.composites.slicing import MOST_PIECES, reshape_open, split_axis
 from weft.ir import ONE
@@ -25,7 +25,7 @@ def reshape(c: Call) -> Operand:
     """Another shape; -1 is inferred from the number of elements."""
     x = c.tensor(0)
     if not c.is_known(1):
-        return run_time_shapes.reshape_late(c, x, c.tensor(1), keeps_zero=True)
+        return late_shapes.reshape_late(c, x, c.tensor(1), keeps_zero=True)
     return reshape_open(c, x, c.sizes(1, "the new shape"))
 
 
@@ -45,6 +45,8 @@ def squeeze(c: Call) -> Operand:
 def expand_dims(c: Call) -> Operand:
     """Adds a dimension of size one."""
     x = c.tensor(0)
+    if not c.is_known(1):
+        return late_axes.unsqueeze_named(c, x, c.tensor(1))
     axis = c.axis_at(1, x.rank + 1)
     return c.reshape(x, [*x.shape[:axis], ONE, *x.shape[axis:]])
 
@@ -138,7 +140,7 @@ def pad(c: Call) -> Operand:
     if not c.is_known(1):
         order = c.reshape(c.transpose(c.tensor(1, 2), [1, 0]), [2 * x.rank])
         filler = c.scalar(value, x.dtype)
-        return run_time_shapes.pad_late(c, x, order, range(x.rank), filler, "constant")
+        return late_shapes.pad_late(c, x, order, range(x.rank), filler, "constant")
     return _padded(c, x, _pairs(c, x), "constant", value)
 
 
@@ -184,14 +186,14 @@ def tile(c: Call) -> Operand:
     """The tensor repeated along each dimension."""
     x = c.tensor(0)
     if not c.is_known(1):
-        return run_time_shapes.tile_late(c, x, c.tensor(1))
+        return late_shapes.tile_late(c, x, c.tensor(1))
     counts = c.sizes(1, "the repeats")
     if all(isinstance(n, int) for n in counts):
         return c.add("tile", x, repeats=tuple(counts))
     if len(counts) != x.rank or any(
         s is not ONE for s, n in zip(x.shape, counts, strict=True) if not isinstance(n, int)
     ):
-        return run_time_shapes.tile_late(c, x, c.tensor(1))
+        return late_shapes.tile_late(c, x, c.tensor(1))
     fixed = c.add("tile", x, repeats=tuple([n if isinstance(n, int) else 1 for n in counts]))
     shape = [s if isinstance(n, int) else n for s, n in zip(fixed.shape, counts, strict=True)]
     return c.add("expand", fixed, shape=tuple(shape))
@@ -201,7 +203,7 @@ def tile(c: Call) -> Operand:
 def broadcast_to(c: Call) -> Operand:
     """The tensor repeated along dimensions of size one."""
     if not c.is_known(1):
-        return run_time_shapes.expand_late(c, c.tensor(0), c.tensor(1))
+        return late_shapes.expand_late(c, c.tensor(0), c.tensor(1))
     return c.add("expand", c.tensor(0), shape=tuple(c.sizes(1, "the shape to broadcast to")))
 
 

@@ -8,6 +8,7 @@ from weft.frontends.tensorflow_operators.call import Call, Results
 from weft.frontends.tensorflow_operators.registry import Translation, translates
 from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.composites import ordering
+from weft.graph.composites.run_time import late_axes
 from weft.ir import Expr
 from weft.support.dtypes import bool_, i32, i64, u8
 
@@ -25,6 +26,9 @@ def reduced(c: Call, op: str, x: Operand, axes: list[int], keeps: bool) -> Opera
 def _reduction(op: str) -> Translation:
     def translate(c: Call) -> Operand:
         x, keeps = c.tensor(0), c.flag("keep_dims", c.flag("keepdims"))
+        if not c.is_known(1):
+            number = c.cast(x, u8) if x.dtype is bool_ else x
+            return c.cast(late_axes.reduce_named(c, op, number, c.tensor(1), keepdims=keeps), x.dtype)
         axes = c.axes_at(1, x.rank)
         if not axes:
             return x
@@ -61,7 +65,10 @@ def running(c: Call) -> Operand:
     """Sums, or products, up to each element."""
     x = c.tensor(0)
     op = "cumsum" if c.op == "Cumsum" else "cumprod"
-    return c.add(op, x, axis=c.axis_at(1, x.rank), exclusive=c.flag("exclusive"), reverse=c.flag("reverse"))
+    how = {"exclusive": c.flag("exclusive"), "reverse": c.flag("reverse")}
+    if not c.is_known(1):
+        return late_axes.along_named(c, x, c.tensor(1), lambda view: c.add(op, view, axis=1, **how))
+    return c.add(op, x, axis=c.axis_at(1, x.rank), **how)
 
 
 @translates("TopKV2", "TopK", outputs=("values", "indices"))

@@ -8,7 +8,7 @@ from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.builder.element_source import element_source
-from weft.graph.composites import run_time_shapes
+from weft.graph.composites.run_time import late_shapes
 from weft.graph.composites.sequences import element
 from weft.graph.composites.slicing import FAR, slice_axes
 from weft.ir import ONE, Expr
@@ -44,7 +44,7 @@ def _slice_late(c: Call, x: Operand) -> Operand:
         behind = c.add(
             "where", c.add("less", number, c.scalar(0, i64)), c.vector([x.shape[d]]), c.add("add", at, number)
         )
-        x = run_time_shapes.slice_late(c, x, [d], at, behind, [1])
+        x = late_shapes.slice_late(c, x, [d], at, behind, c.vector([1]))
     return x
 
 
@@ -142,7 +142,7 @@ def _ranged(c: Call, x: Operand, item: _Item, step: int) -> Operand:
     if ends[0].dtype is not ends[1].dtype:
         dtype = next(v.dtype for v, given in zip(ends, (first, last), strict=True) if not isinstance(given, int | Expr))
         ends = [c.cast(v, dtype) for v in ends]
-    return run_time_shapes.slice_late(c, x, [d], ends[0], ends[1], [step])
+    return late_shapes.slice_late(c, x, [d], ends[0], ends[1], c.vector([step]))
 
 
 def _bound(c: Call, i: int, item: _Item, *, is_open: bool) -> Operand | int | Expr | None:

@@ -40,6 +40,15 @@ def reshape_late(b: Builder, x: Operand, shape: Operand, *, keeps_zero: bool) ->
     return b.add("reshape_checked", x, shape=tuple(sizes))
 
 
+def with_sizes(b: Builder, x: Operand, known: Sequence[int | None]) -> Operand:
+    """Returns *x* with the sizes that are *known* of it in place of symbolic ones, which a run checks."""
+    sizes = [s if n is None or isinstance(s, Const) else as_expr(n, INDEX) for s, n in zip(x.shape, known, strict=True)]
+    for d, (own, size) in enumerate(zip(x.shape, sizes, strict=True)):
+        if own is not size:
+            b.require(eq(own, size), f"dimension {d} of its result is {{0}}, and {{1}} by its declaration", own, size)
+    return x if tuple(sizes) == x.shape else b.add("tie_shape", x, shape=tuple(sizes))
+
+
 def expand_late(b: Builder, x: Operand, shape: Operand) -> Operand:
     """Returns *x* broadcast together with the shape that a vector says."""
     rank = _length(b, shape, "the shape to expand to")
@@ -61,27 +70,50 @@ def _broadcast(b: Builder, own: Expr, wanted: Expr, d: int) -> Expr:
     return own
 
 
-def slice_late(
-    b: Builder, x: Operand, axes: Sequence[int], starts: Operand, ends: Operand, steps: Sequence[int]
-) -> Operand:
-    """Returns ranges along *axes*, from and to where vectors say; bounds beyond a dimension are moved to its end."""
+def slice_late(b: Builder, x: Operand, axes: Sequence[int], starts: Operand, ends: Operand, steps: Operand) -> Operand:
+    """Returns ranges along *axes*, from and to where vectors say, by *steps* of either sign.
+
+    Bounds beyond a dimension are moved to its end.
+    """
     count = len(axes)
-    sizes, by = b.vector([x.shape[d] for d in axes]), b.vector(list(steps))
-    zero, one = b.vector([0] * count), b.vector([1] * count)
-    back = b.vector([int(s < 0) for s in steps])
+    by = b.cast(steps, i64)
+    sizes, zero, one = b.vector([x.shape[d] for d in axes]), b.vector([0] * count), b.vector([1] * count)
+    _check_steps(b, by)
+    back = b.cast(b.add("less", by, zero), i64)
     last = b.add("sub", sizes, back)  # beyond the last element of a slice forwards, the last of one backwards
     first = b.add("neg", back)
     begin, end = (_clamped(b, v, sizes, low, last) for v, low in ((starts, zero), (ends, first)))
     span = b.add("sub", end, begin)
-    rounded = b.add("add", span, b.vector([s - (1 if s > 0 else -1) for s in steps]))
-    lengths = b.late_sizes(b.add("maximum", b.add("div", rounded, by), zero), "length", "the size of a slice")
+    sign = b.add("sub", one, b.add("mul", back, b.scalar(2, i64)))
+    rounded = b.add("add", span, b.add("sub", by, sign))
+    divisor = b.add("where", b.add("equal", by, zero), one, by)  # before it is refused
+    lengths = b.late_sizes(b.add("maximum", b.add("div", rounded, divisor), zero), "length", "the size of a slice")
+    if not isinstance(by, CompileTimeConstant):
+        for k, (d, length) in enumerate(zip(axes, lengths, strict=True)):
+            x = _strided(b, x, d, length, element(b, begin, 0, k), element(b, by, 0, k))
+        return x
     offsets = b.late_sizes(b.add("add", begin, one), "begin", "where a slice begins, from one")
-    for d, length, offset, step in zip(axes, lengths, offsets, steps, strict=True):
+    for d, length, offset, step in zip(axes, lengths, offsets, by.array.tolist(), strict=True):
         if step == 1:
             x = b.add("slice", x, starts=(offset - 1,), ends=(offset - 1 + length,), axes=(d,), steps=(1,), inside=True)
         else:
             x = b.add("gather", x, b.add("range", start=offset - 1, size=length, step=step), axis=d)
     return x
+
+
+def _check_steps(b: Builder, by: Operand) -> None:
+    """Refuses steps of zero, when the model runs where they are known only then."""
+    if isinstance(by, CompileTimeConstant):
+        return
+    smallest = b.add("reduce_min", b.add("abs", by), axes=(0,), keepdims=True)
+    least = as_expr(b.late_number(smallest, "step", "the smallest step"), INDEX)
+    b.require(least >= 1, "a step of the slice is {0}", least)
+
+
+def _strided(b: Builder, x: Operand, d: int, length: int | Expr, begin: Operand, step: Operand) -> Operand:
+    """Returns *length* elements along dimension *d* from *begin* on by *step*, two numbers that only a run tells."""
+    places = b.add("add", b.add("mul", b.add("range", start=0, size=length, step=1), step), begin)
+    return b.add("gather", x, _padded_index(b, places, b.size(x.shape[d]), "edge"), axis=d)
 
 
 def _clamped(b: Builder, position: Operand, sizes: Operand, low: Operand, high: Operand) -> Operand:
@@ -158,6 +190,33 @@ def pad_late(b: Builder, x: Operand, pads: Operand, axes: Sequence[int], value: 
             moved = b.add("where", inside, moved, b.reshape(b.cast(filler, x.dtype), ()))
         x = moved
     return x
+
+
+def split_late(b: Builder, x: Operand, axis: int, sizes: Operand) -> tuple[Operand, ...]:
+    """Returns pieces of *x* along *axis*, of the sizes that a vector says; calls in which they do not fill it are refused."""
+    pieces = [as_expr(s, INDEX) for s in b.late_sizes(sizes, "piece", "the size of a piece")]
+    ends = [sum(pieces[: k + 1], as_expr(0, INDEX)) for k in range(len(pieces))]
+    b.require(
+        eq(ends[-1], x.shape[axis]),
+        f"its pieces have {{0}} elements, and dimension {axis} has {{1}}",
+        ends[-1],
+        x.shape[axis],
+    )
+    return tuple(
+        [
+            b.add("slice", x, starts=(end - size,), ends=(end,), axes=(axis,), steps=(1,), inside=True)
+            for size, end in zip(pieces, ends, strict=True)
+        ]
+    )
+
+
+def trilu_late(b: Builder, x: Operand, k: Operand, *, upper: bool) -> Operand:
+    """Returns the *upper* or the lower triangle of matrices, on one side of the diagonal *k*."""
+    rows, columns = (b.add("range", start=0, size=s, step=1) for s in x.shape[-2:])
+    diagonal = b.add("sub", columns, b.reshape(rows, (x.shape[-2], 1)))
+    limit = b.reshape(b.cast(k, i64), ())
+    pair = (limit, diagonal) if upper else (diagonal, limit)
+    return b.add("where", b.add("less_equal", *pair), x, b.scalar(0, x.dtype))
 
 
 def _padded_index(b: Builder, at: Operand, size: Operand, mode: str) -> Operand:
