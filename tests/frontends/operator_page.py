@@ -50,10 +50,10 @@ FORMATS: Final = (
         {
             "Switch, Merge, Enter, Exit, NextIteration, LoopCond": "read where they are branches and loops, as TensorFlow's own "
             "functions write them; otherwise freeze the model with `lower_control_flow=False`, which leaves it in functions",
-            "TensorArrays of dynamic size, TensorArrayConcatV3, TensorArraySplitV3": "give arrays a size, and elements one shape",
-            "RaggedTensorToTensor, SparseReshape, SparseFillEmptyRows": "sparse tensors whose indices a run computes anew",
+            "TensorArrays of TensorFlow 1 that grow, pieces of several sizes": "give arrays a size, and elements one shape",
+            "RaggedTensorToTensor": "rows of several lengths",
             "NonMaxSuppressionV5 with soft suppression": "no operator of Weft's lowers scores",
-            "LSTMBlockCell, BlockLSTM, CudnnRNN": "save the model with layers that are written out, as Keras does by default",
+            "CudnnRNN": "save the model with layers that are written out, as Keras does by default",
             "DecodeJpeg and other readers, strings, hash tables": "prepare inputs before the call",
             "RandomUniform and other random numbers": "save the model for inference",
             "complex numbers, FFT, Cholesky and other factors of matrices": "not read from this format",

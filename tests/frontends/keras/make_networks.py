@@ -262,13 +262,49 @@ def remaining() -> Any:
     )
 
 
+def siamese() -> Any:
+    """One encoder of two images, whose codes are compared in several ways, by a shared layer too."""
+    encoder = keras.Sequential(
+        [
+            keras.Input((10, 10, 2)),
+            layers.Conv2D(6, 3, strides=2, padding="same"),
+            layers.BatchNormalization(),
+            layers.Activation("relu"),
+            layers.DepthwiseConv2D(3, activation="swish"),
+            layers.GlobalAveragePooling2D(),
+        ],
+        name="encoder",
+    )
+    left, right = keras.Input((10, 10, 2), name="left"), keras.Input((10, 10, 2), name="right")
+    a, b = encoder(left), encoder(right)
+    shared = layers.Dense(4, activation="tanh", name="shared")
+    likeness = layers.Dot(axes=1, normalize=True)([a, b])
+    both = layers.Concatenate()([shared(a), shared(b), likeness, layers.Subtract()([a, b]), ops.abs(a - b)])
+    return keras.Model([left, right], [layers.Dense(3)(both), likeness])
+
+
+def reader() -> Any:
+    """Recurrent layers in both directions, heads of queries that share those of keys, and operators between layers."""
+    tokens = keras.Input((9,), dtype="int32", name="tokens")
+    x = layers.Embedding(20, 8)(tokens)
+    x = layers.Bidirectional(layers.LSTM(4, return_sequences=True))(x)
+    x = x * ops.sigmoid(layers.Dense(8)(x))
+    x = layers.LayerNormalization()(x + layers.GroupQueryAttention(4, 4, 2)(x, x, use_causal_mask=True))
+    y = layers.Bidirectional(layers.GRU(3), merge_mode="sum")(x[:, ::2])
+    z = ops.softmax(ops.matmul(x, ops.transpose(x, (0, 2, 1))), axis=-1)
+    return keras.Model(tokens, [layers.Dense(4)(y), ops.mean(z, axis=1)])
+
+
 NETWORKS: dict[str, Callable[[], Any]] = {
     f.__name__: f
     for f in (
         *(images, segmentation, sequences, transformer, nested, other_ranks),
-        *(masks, masked_sequence, translation, patches, operators, remaining),
+        *(masks, masked_sequence, translation, patches, operators, remaining, siamese, reader),
     )
 }
+
+OLD = ("nested", "sequences", "siamese", "reader")
+"""Networks that are saved as `.h5` files too."""
 
 
 def make(name: str, folder: Path, suffix: str) -> None:
@@ -301,5 +337,5 @@ def make(name: str, folder: Path, suffix: str) -> None:
 
 if __name__ == "__main__":
     for name in sys.argv[2:] or NETWORKS:
-        for suffix in (".h5", ".keras") if name in ("nested", "sequences") else (".keras",):
+        for suffix in (".h5", ".keras") if name in OLD else (".keras",):
             make(name, Path(sys.argv[1]), suffix)

@@ -18,6 +18,7 @@ from weft.graph.composites.attention import (
     split_heads,
     weighted_values,
 )
+from weft.graph.composites.grouped_attention import repeat_heads
 from weft.ir import ExprLike
 from weft.support.dtypes import bool_, f32
 
@@ -25,6 +26,21 @@ from weft.support.dtypes import bool_, f32
 @translates("MultiHeadAttention")
 def multi_head_attention(c: Call) -> Operand:
     """Attention of several heads between learned projections."""
+    heads = c.integer("num_heads")
+    return _of_heads(c, heads, heads, c.integer("key_dim"))
+
+
+@translates("GroupQueryAttention", "GroupedQueryAttention")
+def grouped_query_attention(c: Call) -> Operand:
+    """Attention of which several heads of queries share one of keys and values (Ainslie et al., 2023)."""
+    heads, shared = c.integer("num_query_heads"), c.integer("num_key_value_heads")
+    if shared < 1 or heads % shared:
+        c.fail(f"its {heads} heads of queries can't share {shared} of keys", "save the model again")
+    return _of_heads(c, heads, shared, c.integer("head_dim"))
+
+
+def _of_heads(c: Call, heads: int, shared: int, size: int) -> Operand:
+    """Returns the attention of so many *heads* of queries of a *size*, and heads of keys and values *shared* by them."""
     for name in ("use_gate", "flash_attention"):
         c.refuse(name, False)
     c.refuse("sliding_window")
@@ -37,10 +53,10 @@ def multi_head_attention(c: Call) -> Operand:
     c.positional = given
     query, value = c.floats(0, 3), c.floats(1, 3)
     key = c.floats(2, 3) if len(given) == 3 and given[2] is not None else value
-    heads, size = c.integer("num_heads"), c.integer("key_dim")
-    q, k, v = (
-        split_heads(c, _projected(c, x, part), heads)
-        for x, part in ((query, "query_dense"), (key, "key_dense"), (value, "value_dense"))
+    q = split_heads(c, _projected(c, query, "query_dense"), heads)
+    k, v = (
+        repeat_heads(c, split_heads(c, _projected(c, x, part), shared), heads // shared)
+        for x, part in ((key, "key_dense"), (value, "value_dense"))
     )
     masks = _masks_of_heads(c)
     if c.named.get("use_causal_mask"):

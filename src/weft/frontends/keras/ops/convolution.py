@@ -140,8 +140,8 @@ def _excess(c: Call, reach: list[int], strides: list[int]) -> list[int]:
 
 
 for _n in (1, 2, 3):
-    translates(f"Conv{_n}D", f"Convolution{_n}D")(_conv(_n))
-    translates(f"Conv{_n}DTranspose", f"Convolution{_n}DTranspose")(_transposed(_n))
+    translates(f"Conv{_n}D")(_conv(_n))
+    translates(f"Conv{_n}DTranspose")(_transposed(_n))
 for _n in (1, 2):
     translates(f"DepthwiseConv{_n}D")(_depthwise(_n))
-    translates(f"SeparableConv{_n}D", f"SeparableConvolution{_n}D")(_separable(_n))
+    translates(f"SeparableConv{_n}D")(_separable(_n))

@@ -15,7 +15,6 @@ from weft.graph.composites.numerics.special_functions import expm1, log1p
 from weft.support.dtypes import bool_, f32
 
 _UNARY: Final[dict[str, str | Function]] = {
-    "Abs": "abs",
     "Absolute": "abs",
     "Arccos": "acos",
     "Arcsin": "asin",
@@ -41,7 +40,7 @@ _UNARY: Final[dict[str, str | Function]] = {
     "Square": "square",
     "Tan": "tan",
 }
-_EXACT: Final = ("Abs", "Absolute", "Negative", "Sign", "Square")
+_EXACT: Final = ("Absolute", "Negative", "Sign", "Square")
 """Operators of `_UNARY` whose result of integers is of integers."""
 
 _ACTIVATIONS: Final = {
