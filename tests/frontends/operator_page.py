@@ -119,9 +119,6 @@ FORMATS: Final = (
         "operators",
         {
             "_contrib_quantize_v2, _contrib_dequantize, _contrib_quantized_*, _sg_mkldnn_*": "networks quantised for one library",
-            "_contrib_Proposal, _contrib_MultiProposal": "regions of detectors: take the boxes and scores before them",
-            "_npi_where_lscalar, _npi_where_rscalar, _npx_one_hot, _unravel_index": "build the network from "
-            "`mxnet.nd`'s operators",
             "ring_buffer, `RNN` with lengths, projections or clipped states, sparse arrays, channels last": "not supported",
         },
     ),

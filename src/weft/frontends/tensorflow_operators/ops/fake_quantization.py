@@ -55,8 +55,8 @@ def quantized_and_back(c: Call) -> Operand:
     least, most = (narrow - 2 ** (bits - 1), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
     scales = [n / v for n, v in ((least, low), (most, high)) if n * v > 0]
     scale = np.float32(min(scales, default=1.0))
-    low, high = (least / scale if signed else low), most / scale
-    inside = c.add("clip", c.tensor(0), c.scalar(float(low), f32), c.scalar(float(high), f32))
+    ends = (float(least / scale) if signed else low, float(most / scale))
+    inside = c.add("clip", c.tensor(0), *[c.scalar(end, f32) for end in ends])
     whole = c.add("mul", inside, c.scalar(float(scale), f32))
     if c.text("round_mode", "HALF_TO_EVEN") == "HALF_TO_EVEN":
         whole = c.add("round", whole)

@@ -80,7 +80,7 @@ def sparse_reshape(c: Call) -> Results:
     indices, old, new = c.tensor(0, 2), c.sizes(1, "the shape"), c.sizes(2, "the new shape")
     open_ = [k for k, size in enumerate(new) if isinstance(size, int) and size == -1]
     if open_:
-        rest = reduce(lambda m, n: m * n, [s for k, s in enumerate(new) if k != open_[0]], 1)
+        rest: Any = reduce(lambda m, n: m * n, [s for k, s in enumerate(new) if k != open_[0]], 1)
         if len(open_) > 1 or (isinstance(rest, int) and rest < 1):
             c.fail(f"its new shape is {new}", SAVE_AGAIN)
         whole = reduce(lambda m, n: m * n, old, 1)

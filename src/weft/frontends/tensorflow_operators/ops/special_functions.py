@@ -38,7 +38,7 @@ def running_log_sum_exp(c: Call) -> Operand:
     axis = c.axis_at(1, x.rank)
     shape, n = x.shape, x.shape[axis]
     place = c.add("range", start=0, size=n, step=1)
-    end, term = (c.reshape(place, sizes) for sizes in ([n, 1], [1, n]))
+    end, term = c.reshape(place, [n, 1]), c.reshape(place, [1, n])
     if c.flag("reverse"):
         end, term = term, end
     counts = c.add("less" if c.flag("exclusive") else "less_equal", term, end)
