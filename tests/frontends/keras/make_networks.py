@@ -295,15 +295,57 @@ def reader() -> Any:
     return keras.Model(tokens, [layers.Dense(4)(y), ops.mean(z, axis=1)])
 
 
+def augmented() -> Any:
+    """Changes of images by chance, which are none after training, the middle of images, and a weight of norm 1."""
+    x = given = keras.Input((10, 12, 3), name="image")
+    x = layers.RandomFlip()(layers.RandomTranslation(0.1, 0.1)(x))
+    for name in ("Brightness", "Contrast", "Hue", "Rotation", "Saturation", "Sharpness", "Zoom", "ColorDegeneration"):
+        x = getattr(layers, f"Random{name}")(0.2)(x)
+    for name in ("Erasing", "GaussianBlur", "Grayscale", "Invert", "Perspective", "Shear", "ColorJitter"):
+        x = getattr(layers, f"Random{name}")()(x)
+    x = layers.CenterCrop(7, 8)(layers.RandomPosterization(4)(x))
+    x = layers.SpectralNormalization(layers.Conv2D(6, 3))(x)
+    return keras.Model(given, layers.Dense(4)(layers.Flatten()(x)))
+
+
+def further() -> Any:
+    """Recurrent layers of cells, a weight of several dimensions, attention as an operator, and more operators."""
+    x = given = keras.Input((6, 8), name="x")
+    heads = layers.EinsumDense("btd,dhk->bthk", (6, 2, 5), bias_axes="hk", activation="tanh")(x)
+    mixed = ops.dot_product_attention(heads, ops.exp2(heads), ops.flip(heads, axis=1), is_causal=True)
+    rows = layers.EinsumDense("...thk,hkd->...td", (6, 8), bias_axes="d")(mixed)
+    y = layers.RNN(layers.LSTMCell(4), return_sequences=True)(rows)
+    y = layers.RNN(layers.GRUCell(3, reset_after=False), return_sequences=True, go_backwards=True)(y)
+    positive = ops.abs(x) + 0.1
+    order = ops.argsort(x, axis=1)
+    made = [
+        layers.RNN(layers.SimpleRNNCell(5))(y),
+        *[
+            f(ops.tanh(x) * 0.9)
+            for f in (ops.arctanh, ops.erfinv, ops.arcsinh, ops.erfc, ops.tanh_shrink, ops.hard_tanh)
+        ],
+        *[f(positive) for f in (ops.log10, ops.log2, ops.cbrt)],
+        ops.arccosh(positive + 1.0),
+        ops.arctan2(x, rows),
+        ops.round(x * 3.0),
+        ops.cast(ops.isfinite(x / ops.relu(x)), "int32"),
+        *[f(x, axis=1) for f in (ops.amax, ops.amin, ops.sort, ops.cumprod)],
+        *(order, ops.take_along_axis(x, order, axis=1)),
+        *[f(x, k=-1) for f in (ops.tril, ops.triu)],
+        *ops.unstack(x[:, :3], axis=1),
+    ]
+    return keras.Model(given, made)
+
+
 NETWORKS: dict[str, Callable[[], Any]] = {
     f.__name__: f
     for f in (
         *(images, segmentation, sequences, transformer, nested, other_ranks),
-        *(masks, masked_sequence, translation, patches, operators, remaining, siamese, reader),
+        *(masks, masked_sequence, translation, patches, operators, remaining, siamese, reader, augmented, further),
     )
 }
 
-OLD = ("nested", "sequences", "siamese", "reader")
+OLD = ("nested", "sequences", "siamese", "reader", "further")
 """Networks that are saved as `.h5` files too."""
 
 

@@ -9,7 +9,7 @@ from weft.frontends.keras.call import Call
 from weft.frontends.keras.ops.core import product
 from weft.frontends.keras.registry import translates
 from weft.graph import Array
-from weft.graph.builder import Operand
+from weft.graph.builder import Operand, static_sizes
 from weft.graph.composites.attention import (
     attend,
     bias_of_mask,
@@ -144,3 +144,25 @@ def _sums(c: Call, query: Operand, key: Operand) -> Operand:
         axes=(3,),
         keepdims=False,
     )
+
+
+@translates("ops.DotProductAttention")
+def dot_product_attention(c: Call) -> Operand:
+    """Attention of heads that are given side by side: [batch, positions, heads, size]."""
+    c.refuse("attn_logits_soft_cap")
+    c.refuse("flash_attention", False)
+    given = [c.cast(x, f32) for x in c.tensors()[:3]]
+    if len(given) != 3 or any(x.rank != 4 for x in given) or len(c.positional) > 3:
+        c.fail("it should be called with queries, keys and values of 4 dimensions, and others by name", "save it again")
+    q, k, v = (c.transpose(x, [0, 2, 1, 3]) for x in given)
+    masks = [m for m in (c.named.get("mask"),) if m is not None]
+    if c.flag("is_causal"):
+        masks.append(_causal(c, q.shape[2], k.shape[2]))
+    scale, size = c.named.get("scale"), static_sizes(q.shape[3:])
+    if size is None or not isinstance(scale, int | float | None):
+        c.fail(f"its scale is {scale!r}, and its queries are {q!r}", "give it a number")
+    biases = [b for b in (c.named.get("bias"),) if b is not None]
+    if masks:
+        biases.append(bias_of_mask(c, _all_of(c, [c.cast(m, bool_) for m in masks]), -1e9, q))
+    made = attend(c, q, k, v, 1 / math.sqrt(size[0]) if scale is None else float(scale), biases)
+    return c.transpose(made, [0, 2, 1, 3])

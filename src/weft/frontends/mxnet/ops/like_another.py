@@ -23,7 +23,7 @@ translates("ones_like")(_full(1))
 
 
 def _of_shape(value: float | None) -> Translation:
-    """One number in all places of a shape; sizes of zero are those that an operator behind it knows, and are broadcast to them."""
+    """One number in all places of a shape; sizes of zero, which an operator behind it knows, are broadcast to it."""
 
     def translate(c: Call) -> Operand:
         given = c.number("value") if value is None else value
