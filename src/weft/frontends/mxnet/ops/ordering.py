@@ -98,6 +98,5 @@ def one_hot(c: Call) -> Operand:
 @translates("_unravel_index", "unravel_index")
 def unravel_index(c: Call) -> Operand:
     """The indices in a shape of row-major positions: a row for each dimension."""
-    x, shape = c.input(), c.ints("shape")
-    flat = c.add("unravel_index", c.cast(c.reshape(x, [total(x.shape)]), i64), shape=tuple(shape))
-    return c.cast(c.reshape(flat, [len(shape), *x.shape]), x.dtype)
+    x, shape = c.input(rank=1), c.ints("shape")
+    return c.cast(c.add("unravel_index", c.cast(x, i64), shape=tuple(shape)), x.dtype)
