@@ -132,6 +132,9 @@ def of_keras() -> set[str]:
     for path in (FOLDER / "keras" / "networks").glob("*.keras"):
         with zipfile.ZipFile(path) as archive:
             found.update(_of_configuration(json.loads(archive.read("config.json"))))
+    for path in (FOLDER / "keras" / "networks").glob("*.h5"):
+        with importlib.import_module("h5py").File(path) as held:
+            found.update(_of_configuration(json.loads(held.attrs["model_config"])))
     return found
 
 

@@ -50,10 +50,10 @@ FORMATS: Final = (
         {
             "Switch, Merge, Enter, Exit, NextIteration, LoopCond": "read where they are branches and loops, as TensorFlow's own "
             "functions write them; otherwise freeze the model with `lower_control_flow=False`, which leaves it in functions",
-            "TensorArrays of dynamic size, TensorArrayConcatV3, TensorArraySplitV3": "give arrays a size, and elements one shape",
-            "RaggedTensorToTensor, SparseReshape, SparseFillEmptyRows": "sparse tensors whose indices a run computes anew",
+            "TensorArrays of TensorFlow 1 that grow, pieces of several sizes": "give arrays a size, and elements one shape",
+            "RaggedTensorToTensor": "rows of several lengths",
             "NonMaxSuppressionV5 with soft suppression": "no operator of Weft's lowers scores",
-            "LSTMBlockCell, BlockLSTM, CudnnRNN": "save the model with layers that are written out, as Keras does by default",
+            "CudnnRNN": "save the model with layers that are written out, as Keras does by default",
             "DecodeJpeg and other readers, strings, hash tables": "prepare inputs before the call",
             "RandomUniform and other random numbers": "save the model for inference",
             "complex numbers, FFT, Cholesky and other factors of matrices": "not read from this format",
@@ -80,8 +80,8 @@ FORMATS: Final = (
         "layers, and operators on tensors",
         {
             "Lambda, subclassed layers and models": "Python code, which is not run",
-            "stateful recurrences, ConvLSTM1D and others of images, cells of one's own": "not supported",
-            "RandomFlip and other layers of random numbers": "not supported",
+            "stateful recurrences, StackedRNNCells, cells of one's own": "not supported",
+            "RandomCrop, MixUp, CutMix, AugMix, RandAugment": "images changed in inference too, or several taken together",
             "ThresholdedReLU, and others that Keras 3 no longer has": "load the model in Keras 3, and save it again",
         },
     ),
@@ -119,9 +119,6 @@ FORMATS: Final = (
         "operators",
         {
             "_contrib_quantize_v2, _contrib_dequantize, _contrib_quantized_*, _sg_mkldnn_*": "networks quantised for one library",
-            "_contrib_Proposal, _contrib_MultiProposal": "regions of detectors: take the boxes and scores before them",
-            "_npi_where_lscalar, _npi_where_rscalar, _npx_one_hot, _unravel_index": "build the network from "
-            "`mxnet.nd`'s operators",
             "ring_buffer, `RNN` with lengths, projections or clipped states, sparse arrays, channels last": "not supported",
         },
     ),

@@ -9,13 +9,8 @@ from tests.frontends.names_in_cases import READERS
 from tests.frontends.operator_page import FORMATS, Format
 
 WITHOUT: Final[dict[str, str]] = {
-    "TensorFlow": "Angle, BatchNormWithGlobalNormalization, BitwiseNot, Conv1D, EmbeddingLookup, EmptyTensorList, "
-    "FullyConnected, Gelu, HardSwish, If, L2Normalization, LogicalXor, OptimizationBarrier, PRelu, "
-    "Relu0To1, ReluN1To1, RemoteCall, ResourceGather, TensorArraySizeV3, TensorListLength, TopK",
     "TensorFlow Lite": "BROADCAST_ARGS, DEQUANTIZE, DYNAMIC_UPDATE_SLICE, EMBEDDING_LOOKUP, EXPAND_DIMS, FAKE_QUANT, "
     "L2_POOL_2D, PRELU, QUANTIZE, RANK, RELU_0_TO_1, SQUEEZE",
-    "Keras": "Convolution1D, Convolution1DTranspose, Convolution2D, Convolution2DTranspose, Convolution3D, "
-    "Convolution3DTranspose, SeparableConvolution1D, SeparableConvolution2D, ops.Abs",
     "StableHLO (JAX)": "all_to_all, broadcast, collective_broadcast, composite, custom_call @SPMDFullToShardShape, "
     "custom_call @SPMDShardToFullShape, custom_call @Sharding, custom_call @lapack_dgeqrf_ffi, "
     "custom_call @lapack_dgesdd_ffi, custom_call @lapack_dgetrf_ffi, custom_call @lapack_dorgqr_ffi, "

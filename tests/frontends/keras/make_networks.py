@@ -1,6 +1,7 @@
 """Makes the networks beside this file with Keras, each with inputs and the outputs that Keras computes for them.
 
-Run in an environment with Keras and TensorFlow, which the tests do not need: `python make_networks.py networks [NAME ...]`.
+Run in an environment with Keras and TensorFlow, which the tests do not need:
+`python -m tests.frontends.keras.make_networks tests/frontends/keras/networks [NAME ...]`.
 Seeds are fixed.
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 import keras
 import numpy as np
 from keras import layers, ops
+from tests.frontends.keras.operator_networks import further, operators, remaining
 
 
 def images() -> Any:
@@ -198,77 +200,84 @@ def patches() -> Any:
     return keras.Model(image, [y, ops.einsum("bij,bkj->bik", x, x), ops.clip(first, -0.5, 0.5) ** 2])
 
 
-def operators() -> Any:
-    """Operators on tensors, one by one."""
-    x, n = keras.Input((8, 6), name="x"), keras.Input((8,), dtype="int32", name="n")
-    made = [
-        *[f(x) for f in (ops.abs, ops.ceil, ops.cos, ops.erf, ops.exp, ops.expm1, ops.floor, ops.negative, ops.sign)],
-        *[f(x) for f in (ops.sin, ops.square, ops.tan, ops.cosh, ops.sinh, ops.arctan, ops.reciprocal, ops.ravel)],
-        *[f(ops.abs(x) + 0.1) for f in (ops.log, ops.log1p, ops.rsqrt, ops.sqrt)],
-        *[f(x) for f in (ops.relu6, ops.selu, ops.silu, ops.softplus, ops.softsign, ops.sigmoid, ops.log_sigmoid)],
-        *[f(x) for f in (ops.elu, ops.hard_sigmoid, ops.hard_silu, ops.leaky_relu, ops.log_softmax, ops.tanh)],
-        *[f(x, axis=1) for f in (ops.sum, ops.min, ops.prod, ops.logsumexp, ops.var, ops.norm, ops.argmax, ops.flip)],
-        ops.gelu(x, approximate=False),
-        ops.mean(x, axis=(1, 2), keepdims=True),
-        ops.argmin(x, axis=-1),
-        ops.cumsum(x, axis=1),
-        *ops.top_k(x, 2),
-        *ops.split(x, [1, 4], axis=1),
-        *[f(x, 0.25) for f in (ops.maximum, ops.minimum, ops.mod, ops.floor_divide)],
-        ops.power(ops.abs(x), 1.5),
-        *[ops.cast(f(x, 0.0), "int32") for f in (ops.greater, ops.greater_equal, ops.less, ops.less_equal, ops.equal)],
-        ops.cast(ops.logical_or(ops.logical_and(x > 0, x < 1), ops.logical_not(x > -1)), "float32"),
-        ops.cast(ops.logical_xor(ops.any(x > 1.5, axis=1), ops.all(x > -1, axis=1)), "float32"),
-        1.0 - x / 3,
-        ops.isnan(ops.cast(x, "float32")),
-        ops.swapaxes(x, 1, 2),
-        ops.moveaxis(x[..., None], 1, 3),
-        ops.repeat(x, 2, axis=1),
-        ops.tile(x, (1, 2, 1)),
-        ops.roll(x, 3, axis=1),
-        ops.broadcast_to(ops.mean(x, axis=0, keepdims=True), (2, 8, 6)),
-        ops.pad(x, ((0, 0), (1, 2), (0, 1)), constant_values=0.5),
-        ops.pad(x, ((0, 0), (1, 2), (0, 1)), mode="reflect"),
-        ops.expand_dims(x, (1, 3)),
-        ops.take(x, np.array([0, 5, 2]), axis=1),
-        ops.one_hot(ops.mod(n, 4) - 1, 3),
-        ops.full_like(x, 2.5) + ops.ones_like(x),
-        ops.dot(x, ops.transpose(x[0])),
-        x[:, -1],
-        x[..., ::-2],
-        (n - 3) * n,
-        n // 2,
-        ops.maximum(n, 7),
-    ]
-    return keras.Model([x, n], made)
-
-
-def remaining() -> Any:
-    """Layers and operators that the other networks leave out."""
-    line, cube, image = keras.Input((24, 3)), keras.Input((4, 6, 4, 2)), keras.Input((4, 6, 3))
-    x = layers.AveragePooling1D(3, strides=2, padding="same")(line)
-    x = layers.RMSNormalization()(layers.Cropping1D((1, 2))(x))
-    x = layers.ActivityRegularization(0.1)(layers.AlphaDropout(0.2)(layers.GaussianDropout(0.2)(x)))
-    y = layers.UpSampling3D((1, 2, 1))(layers.SpatialDropout3D(0.3)(layers.MaxPooling3D(2)(cube)))
-    z = layers.SpatialDropout2D(0.4)(layers.Identity()(image))
-    bounded = ops.tanh(z)
-    return keras.Model(
-        [line, cube, image],
+def siamese() -> Any:
+    """One encoder of two images, whose codes are compared in several ways, by a shared layer too."""
+    encoder = keras.Sequential(
         [
-            *(layers.GlobalMaxPooling1D()(x), layers.GlobalAveragePooling3D()(y)),
-            *(ops.arccos(bounded), ops.arcsin(bounded), ops.divide(z, 3.0), ops.relu(z)),
-            *(ops.copy(z), ops.stop_gradient(z), ops.cast(ops.isinf(z), "float32")),
+            keras.Input((10, 10, 2)),
+            layers.Conv2D(6, 3, strides=2, padding="same"),
+            layers.BatchNormalization(),
+            layers.Activation("relu"),
+            layers.DepthwiseConv2D(3, activation="swish"),
+            layers.GlobalAveragePooling2D(),
         ],
+        name="encoder",
     )
+    left, right = keras.Input((10, 10, 2), name="left"), keras.Input((10, 10, 2), name="right")
+    a, b = encoder(left), encoder(right)
+    shared = layers.Dense(4, activation="tanh", name="shared")
+    likeness = layers.Dot(axes=1, normalize=True)([a, b])
+    both = layers.Concatenate()([shared(a), shared(b), likeness, layers.Subtract()([a, b]), ops.abs(a - b)])
+    return keras.Model([left, right], [layers.Dense(3)(both), likeness])
+
+
+def reader() -> Any:
+    """Recurrent layers in both directions, heads of queries that share those of keys, and operators between layers."""
+    tokens = keras.Input((9,), dtype="int32", name="tokens")
+    x = layers.Embedding(20, 8)(tokens)
+    x = layers.Bidirectional(layers.LSTM(4, return_sequences=True))(x)
+    x = x * ops.sigmoid(layers.Dense(8)(x))
+    x = layers.LayerNormalization()(x + layers.GroupQueryAttention(4, 4, 2)(x, x, use_causal_mask=True))
+    y = layers.Bidirectional(layers.GRU(3), merge_mode="sum")(x[:, ::2])
+    z = ops.softmax(ops.matmul(x, ops.transpose(x, (0, 2, 1))), axis=-1)
+    return keras.Model(tokens, [layers.Dense(4)(y), ops.mean(z, axis=1)])
+
+
+def augmented() -> Any:
+    """Changes of images by chance, which are none after training, the middle of images, and a weight of norm 1."""
+    x = given = keras.Input((10, 12, 3), name="image")
+    x = layers.RandomFlip()(layers.RandomTranslation(0.1, 0.1)(x))
+    for name in ("Brightness", "Contrast", "Hue", "Rotation", "Saturation", "Sharpness", "Zoom", "ColorDegeneration"):
+        x = getattr(layers, f"Random{name}")(0.2)(x)
+    for name in ("Erasing", "GaussianBlur", "Grayscale", "Invert", "Perspective", "Shear", "ColorJitter"):
+        x = getattr(layers, f"Random{name}")()(x)
+    x = layers.CenterCrop(7, 8)(layers.RandomPosterization(4)(x))
+    x = layers.SpectralNormalization(layers.Conv2D(6, 3))(x)
+    return keras.Model(given, layers.Dense(4)(layers.Flatten()(x)))
+
+
+def films() -> Any:
+    """Long short-term memory of images, of lines in a loop, and of cubes."""
+    film, lines, cubes = keras.Input((4, 7, 6, 2)), keras.Input((20, 6, 2)), keras.Input((2, 4, 4, 3, 1))
+    x = layers.ConvLSTM2D(3, 3, padding="same", strides=2, return_sequences=True)(film)
+    x = layers.ConvLSTM2D(4, (2, 3), recurrent_activation="hard_sigmoid")(x)
+    y = layers.ConvLSTM1D(3, 3, go_backwards=True, return_sequences=True, return_state=True)(lines)
+    z = layers.ConvLSTM3D(2, 2, dilation_rate=2, use_bias=False, activation="relu")(cubes)
+    return keras.Model([film, lines, cubes], [layers.Flatten()(x), *y, z])
 
 
 NETWORKS: dict[str, Callable[[], Any]] = {
     f.__name__: f
     for f in (
         *(images, segmentation, sequences, transformer, nested, other_ranks),
-        *(masks, masked_sequence, translation, patches, operators, remaining),
+        *(
+            masks,
+            masked_sequence,
+            translation,
+            patches,
+            operators,
+            remaining,
+            siamese,
+            reader,
+            augmented,
+            further,
+            films,
+        ),
     )
 }
+
+OLD = ("nested", "sequences", "siamese", "reader", "further")
+"""Networks that are saved as `.h5` files too."""
 
 
 def make(name: str, folder: Path, suffix: str) -> None:
@@ -301,5 +310,5 @@ def make(name: str, folder: Path, suffix: str) -> None:
 
 if __name__ == "__main__":
     for name in sys.argv[2:] or NETWORKS:
-        for suffix in (".h5", ".keras") if name in ("nested", "sequences") else (".keras",):
+        for suffix in (".h5", ".keras") if name in OLD else (".keras",):
             make(name, Path(sys.argv[1]), suffix)

@@ -216,6 +216,44 @@ case("deformed.plain", DEFORMED, IMAGES, f(2, 8, 5, 4), f(3, 4, 2, 2), kernel=(2
 case("deformed.scaled", MODULATED, IMAGES, MOVES, RNG.uniform(0, 1, (2, 12, 3, 5)), f(6, 2, 3, 2), f(6), **GROUPED)
 case("roi pooling", S.ROIPooling, f(2, 3, 8, 9), REGIONS, pooled_size=(2, 3), spatial_scale=0.8)
 
+ANCHORS = {"feature_stride": 4, "scales": (2, 3), "ratios": (0.5, 1, 2)}
+PROPOSED = (RNG.uniform(0, 1, (1, 12, 5, 6)), f(1, 24, 5, 6) * 0.4, [[20, 24, 1]])
+_few = {"rpn_pre_nms_top_n": 60, "rpn_post_nms_top_n": 9, "rpn_min_size": 4, **ANCHORS}
+case("proposal", S.contrib.Proposal, *PROPOSED, output_score=True, threshold=0.6, **_few)
+case("proposal.plain", S.contrib.Proposal, *PROPOSED, threshold=0.3, **_few)
+case("proposal.small image", S.contrib.Proposal, *PROPOSED[:2], [[15, 18, 1.5]], output_score=True, **_few)
+case(
+    "proposal.again",
+    S.contrib.Proposal,
+    *PROPOSED,
+    output_score=True,
+    threshold=0.01,
+    rpn_pre_nms_top_n=20,
+    rpn_post_nms_top_n=40,
+    rpn_min_size=1,
+    **ANCHORS,
+)
+case(
+    "proposal.corners",
+    S.contrib.Proposal,
+    PROPOSED[0],
+    PROPOSED[1] * 5,
+    PROPOSED[2],
+    iou_loss=True,
+    output_score=True,
+    **_few,
+)
+case(
+    "proposals",
+    S.contrib.MultiProposal,
+    RNG.uniform(0, 1, (2, 12, 4, 4)),
+    f(2, 24, 4, 4) * 0.3,
+    [[16, 16, 1], [13, 15, 0.5]],
+    output_score=True,
+    **_few,
+)
+case("unravel", S.unravel_index, n(5, most=12), shape=(3, 4))
+
 
 def main() -> None:
     arrays: dict[str, Any] = {}

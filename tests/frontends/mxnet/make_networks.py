@@ -72,6 +72,23 @@ class Fused(gluon.HybridBlock):  # type: ignore[misc]
         return self.last(self.one(self.both(self.words(x) * 9.0)))
 
 
+class Cells(gluon.HybridBlock):  # type: ignore[misc]
+    """Cells whose steps are written out, and whose first states the symbol makes of a batch of size zero."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.last = nn.Embedding(20, 6), nn.Dense(3)
+        self.cells = [gluon.rnn.LSTMCell(5), gluon.rnn.GRUCell(4), gluon.rnn.RNNCell(4)]
+        for cell in self.cells:
+            self.register_child(cell)
+
+    def hybrid_forward(self, f: Any, x: Any) -> Any:
+        x = self.words(x) * 9.0
+        for cell in self.cells:
+            x, states = cell.unroll(7, x, layout="NTC", merge_outputs=True)
+        return self.last(f.concat(f.mean(x, axis=1), states[0], dim=1))
+
+
 def classic() -> tuple[Any, dict[str, Any]]:
     """A symbol with an output for training, as Module saves it."""
     x = mx.sym.Variable("data")
@@ -106,6 +123,7 @@ def main() -> None:
     for name, net, x in (("cnn", cnn(), image), ("decoder", Decoder(), image), ("attention", Attention(), tokens)):
         _save(name, net, x)
     _save("fused", Fused(), tokens)
+    _save("cells", Cells(), tokens)
     symbol, weights = classic()
     x = rng.standard_normal((3, 7)).astype(np.float32)
     bound = symbol.bind(mx.cpu(), {"data": mx.nd.array(x), "softmax_label": mx.nd.zeros(3), **weights})

@@ -269,3 +269,9 @@ named(
     pad_size=1,
     is_multiply=False,
 )
+named("_unravel_index", n(5, most=12), shape=(3, 4))
+named("_npi_where_lscalar", n(3, 4, most=2), f(3, 4), scalar=2.5)
+named("_npi_where_rscalar", n(3, 4, most=2), f(3, 4), scalar=-2.5)
+named("_npi_where_scalar2", n(3, 4, most=2), x=2.5, y=-1.5)
+named("_npx_one_hot", n(2, 3), depth=4, on_value=2.0)
+named("unravel_index", n(7, most=24), shape=(3, 4, 2))

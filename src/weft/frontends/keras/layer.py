@@ -15,6 +15,8 @@ from weft.support.errors import ModelError
 MODELS: Final = ("Sequential", "Functional", "Model")
 """Classes of layers that are models of layers."""
 
+_UNTRAINED: Final = ("InputLayer", "SpatialDropout")
+"""Beginnings of layers whose settings do not say whether they may be trained."""
 _TENSOR: Final = "__keras_tensor__"
 _ARRAYS: Final = ("__tensor__", "__numpy__")
 _MOST_ELEMENTS: Final = 1 << 20
@@ -84,10 +86,18 @@ def layer_of(described: Any) -> Layer:
 def _kind(described: Mapping[str, Any], kind: str) -> str:
     """Returns the name of a layer's class in the table: those of others than Keras have their module's name before it."""
     module = described.get("module")
-    if isinstance(module, str) and module.startswith("keras.src.ops"):
+    if (isinstance(module, str) and module.startswith("keras.src.ops")) or _is_operator(described, kind):
         return f"ops.{kind}"
     ours = module is None or (isinstance(module, str) and (module == "keras" or module.startswith("keras.")))
     return kind if ours else f"{module}.{kind}"
+
+
+def _is_operator(described: Mapping[str, Any], kind: str) -> bool:
+    """Tells whether a file that names no modules, as HDF5 files don't, has an operator on tensors: layers may be trained."""
+    calls, config = described.get("inbound_nodes"), described["config"]
+    by_keras_3 = isinstance(calls, list) and bool(calls) and isinstance(calls[0], dict)
+    of_layers = kind.startswith(_UNTRAINED) or kind in MODELS or "layers" in config or "trainable" in config
+    return by_keras_3 and described.get("module") is None and not of_layers
 
 
 def arguments_of(layer: Layer, node: Any) -> tuple[list[Any], dict[str, Any]]:

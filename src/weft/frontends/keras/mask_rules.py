@@ -89,7 +89,7 @@ _RULES: Final[dict[str, Rule]] = {
         ),
         _passed,
     ),
-    **dict.fromkeys(("LSTM", "GRU", "SimpleRNN"), _of_sequences),
+    **dict.fromkeys(("LSTM", "GRU", "SimpleRNN", "RNN"), _of_sequences),
     **dict.fromkeys(("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum"), _of_any),
     **dict.fromkeys(("Attention", "AdditiveAttention"), _of_first),
     "MultiHeadAttention": _of_query,

@@ -49,8 +49,9 @@ class WeightTree:
         return [array_of(held[n], f"{held.name}/{n}") for n in names]
 
     def part(self, name: str) -> Weights:
-        """Returns the group of an attribute."""
-        return WeightTree(self._child(name))
+        """Returns the group of an attribute, which may be a private one."""
+        own = self._child(name)
+        return WeightTree(self._child(f"_{name}") if own is None else own)
 
     def of_layers(self, layers: Sequence[tuple[str, str]]) -> list[Weights]:
         """Returns the groups by the layers' names, or where the file has no names by those that Keras makes of their classes."""

@@ -105,6 +105,13 @@ class Call(ChannelsLastBuilder, KnownInputs):
             self.fail(f"its input {i} should have {rank} dimensions: {found!r}", SAVE_AGAIN)
         return found
 
+    def variable(self, i: int) -> Operand:
+        """Returns the value of the variable that input *i* is; raises `ModelError` where it is none that was saved."""
+        found = self.inputs[i] if i < len(self.inputs) else None
+        if not isinstance(found, Variable) or found.value is None:
+            self.fail(f"its input {i} is {found!r}, not a variable that was saved", SAVE_AGAIN)
+        return found.value
+
     def has(self, i: int) -> bool:
         """Tells whether there is an input *i*."""
         return i < len(self.inputs)

@@ -6,15 +6,15 @@ the graph compute such products and sums in integers, as they do for ONNX's mode
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 
 from weft.frontends.tensorflow_operators.call import Call, Held, Library, Results
 from weft.frontends.tensorflow_operators.registry import TABLE
 from weft.frontends.tflite.lite_model import Encoding, LiteOperator, LiteTensor
-from weft.frontends.tflite.schema import ACTIVATIONS
 from weft.frontends.tflite.variable_states import Variables
 from weft.graph import Value
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
@@ -109,15 +109,24 @@ class LiteCall(Call):
         number = self.integer(option, 0)
         if not 0 <= number < len(ACTIVATIONS):
             self.fail(f"there is no activation function {number}", "convert the model again")
-        if not ACTIVATIONS[number]:
+        function = ACTIVATIONS[number]
+        if function is None:
             return y
-        name = ACTIVATIONS[number]
-        if b is None:
-            made = self.of_tensorflow(name, [y])
-        else:
-            made = TABLE[name](Call(b.evaluator, self.source, name, [y], {}, {}, self._library))
-        assert isinstance(made, Value | CompileTimeConstant)
-        return made
+        return self.pointwise(partial(function, self), y) if b is None else function(b, y)
+
+
+def _clip(low: int, high: int) -> Callable[[Builder, Operand], Operand]:
+    return lambda b, x: b.add("clip", x, b.scalar(low, x.dtype), b.scalar(high, x.dtype))
+
+
+ACTIVATIONS: Final[tuple[Callable[[Builder, Operand], Operand] | None, ...]] = (
+    None,
+    lambda b, x: b.add("relu", x),
+    _clip(-1, 1),
+    _clip(0, 6),
+    lambda b, x: b.add("tanh", x),
+)
+"""Functions behind an operator, by their numbers; the one after them, SIGN_BIT, is 1 for negative numbers and else 0."""
 
 
 def constant_of(tensor: LiteTensor) -> CompileTimeConstant | None:

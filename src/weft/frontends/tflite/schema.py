@@ -62,8 +62,6 @@ PLACEHOLDER: Final = 127
 
 PADDINGS: Final = ("SAME", "VALID")
 MIRRORS: Final = ("REFLECT", "SYMMETRIC")
-ACTIVATIONS: Final = ("", "Relu", "ReluN1To1", "Relu6", "Tanh")
-"""Functions after an operator, by TensorFlow's names; the one after them, SIGN_BIT, is 1 for negative numbers and else 0."""
 
 OPTIONS: Final = {
     "ADD": "fused u8",

@@ -9,7 +9,7 @@ from weft.frontends.keras.call import Call
 from weft.frontends.keras.ops.core import product
 from weft.frontends.keras.registry import translates
 from weft.graph import Array
-from weft.graph.builder import Operand
+from weft.graph.builder import Operand, static_sizes
 from weft.graph.composites.attention import (
     attend,
     bias_of_mask,
@@ -18,6 +18,7 @@ from weft.graph.composites.attention import (
     split_heads,
     weighted_values,
 )
+from weft.graph.composites.grouped_attention import repeat_heads
 from weft.ir import ExprLike
 from weft.support.dtypes import bool_, f32
 
@@ -25,6 +26,21 @@ from weft.support.dtypes import bool_, f32
 @translates("MultiHeadAttention")
 def multi_head_attention(c: Call) -> Operand:
     """Attention of several heads between learned projections."""
+    heads = c.integer("num_heads")
+    return _of_heads(c, heads, heads, c.integer("key_dim"))
+
+
+@translates("GroupQueryAttention", "GroupedQueryAttention")
+def grouped_query_attention(c: Call) -> Operand:
+    """Attention of which several heads of queries share one of keys and values (Ainslie et al., 2023)."""
+    heads, shared = c.integer("num_query_heads"), c.integer("num_key_value_heads")
+    if shared < 1 or heads % shared:
+        c.fail(f"its {heads} heads of queries can't share {shared} of keys", "save the model again")
+    return _of_heads(c, heads, shared, c.integer("head_dim"))
+
+
+def _of_heads(c: Call, heads: int, shared: int, size: int) -> Operand:
+    """Returns the attention of so many *heads* of queries of a *size*, and heads of keys and values *shared* by them."""
     for name in ("use_gate", "flash_attention"):
         c.refuse(name, False)
     c.refuse("sliding_window")
@@ -37,10 +53,10 @@ def multi_head_attention(c: Call) -> Operand:
     c.positional = given
     query, value = c.floats(0, 3), c.floats(1, 3)
     key = c.floats(2, 3) if len(given) == 3 and given[2] is not None else value
-    heads, size = c.integer("num_heads"), c.integer("key_dim")
-    q, k, v = (
-        split_heads(c, _projected(c, x, part), heads)
-        for x, part in ((query, "query_dense"), (key, "key_dense"), (value, "value_dense"))
+    q = split_heads(c, _projected(c, query, "query_dense"), heads)
+    k, v = (
+        repeat_heads(c, split_heads(c, _projected(c, x, part), shared), heads // shared)
+        for x, part in ((key, "key_dense"), (value, "value_dense"))
     )
     masks = _masks_of_heads(c)
     if c.named.get("use_causal_mask"):
@@ -128,3 +144,25 @@ def _sums(c: Call, query: Operand, key: Operand) -> Operand:
         axes=(3,),
         keepdims=False,
     )
+
+
+@translates("ops.DotProductAttention")
+def dot_product_attention(c: Call) -> Operand:
+    """Attention of heads that are given side by side: [batch, positions, heads, size]."""
+    c.refuse("attn_logits_soft_cap")
+    c.refuse("flash_attention", False)
+    given = [c.cast(x, f32) for x in c.tensors()[:3]]
+    if len(given) != 3 or any(x.rank != 4 for x in given) or len(c.positional) > 3:
+        c.fail("it should be called with queries, keys and values of 4 dimensions, and others by name", "save it again")
+    q, k, v = (c.transpose(x, [0, 2, 1, 3]) for x in given)
+    masks = [m for m in (c.named.get("mask"),) if m is not None]
+    if c.flag("is_causal"):
+        masks.append(_causal(c, q.shape[2], k.shape[2]))
+    scale, size = c.named.get("scale"), static_sizes(q.shape[3:])
+    if size is None or not isinstance(scale, int | float | None):
+        c.fail(f"its scale is {scale!r}, and its queries are {q!r}", "give it a number")
+    biases = [b for b in (c.named.get("bias"),) if b is not None]
+    if masks:
+        biases.append(bias_of_mask(c, _all_of(c, [c.cast(m, bool_) for m in masks]), -1e9, q))
+    made = attend(c, q, k, v, 1 / math.sqrt(size[0]) if scale is None else float(scale), biases)
+    return c.transpose(made, [0, 2, 1, 3])

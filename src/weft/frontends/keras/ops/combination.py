@@ -8,6 +8,7 @@ from typing import Final
 from weft.frontends.keras.call import Call
 from weft.frontends.keras.registry import Translation, translates
 from weft.graph.builder import Operand
+from weft.graph.composites.normalization import lp_normalize
 from weft.ir import ExprLike
 from weft.support.dtypes import f32
 
@@ -52,8 +53,7 @@ def concatenate(c: Call) -> Operand:
 
 @translates("Dot")
 def dot(c: Call) -> Operand:
-    """Products of samples, summed along one dimension of each."""
-    c.refuse("normalize", False)
+    """Products of samples, summed along one dimension of each, in which they may be *normalize*d to unit length before."""
     x, y = (c.cast(t, f32) for t in c.tensors())
     found = c.layer.config.get("axes")
     a, b = (
@@ -61,6 +61,8 @@ def dot(c: Call) -> Operand:
     )
     if max(x.rank, y.rank) > 3 or min(x.rank, y.rank) < 2 or not a or not b:
         c.fail(f"products of {x!r} and {y!r} along {found!r} are not supported", "use samples of 1 or 2 dimensions")
+    if c.flag("normalize"):
+        x, y = lp_normalize(c, x, a, 2), lp_normalize(c, y, b, 2)
     left = c.reshape(x, [x.shape[0], 1, x.shape[1]]) if x.rank == 2 else c.transpose(x, [0, 3 - a, a])
     right = c.reshape(y, [*y.shape, 1]) if y.rank == 2 else c.transpose(y, [0, b, 3 - b])
     made = c.add("matmul", left, right)

@@ -39,15 +39,16 @@ def padding_of(c: Call, x: Operand, kernel: list[int], strides: list[int], dilat
     return c.fail(f"there is no padding {padding!r} here", "use 'same' or 'valid'")
 
 
-def _sizes(weight: Operand) -> list[int]:
+def sizes_of(weight: Operand) -> list[int]:
+    """Returns the spatial sizes of a weight [out, in, *sizes]."""
     return [int(s.value) for s in weight.shape[2:]]  # type: ignore[attr-defined]
 
 
-def _convolved(c: Call, x: Operand, weight: Operand, bias: Operand | None, group: int) -> Operand:
+def convolved(c: Call, x: Operand, weight: Operand, bias: Operand | None, group: int) -> Operand:
     """Convolves images whose channels are first."""
     n = weight.rank - 2
     strides, dilations = c.ints("strides", n), c.ints("dilation_rate", n)
-    pads = padding_of(c, x, _sizes(weight), strides, dilations)
+    pads = padding_of(c, x, sizes_of(weight), strides, dilations)
     settings: dict[str, Any] = {"strides": strides, "pads": pads, "dilations": dilations, "group": group}
     return c.add("conv2d", x, weight, bias, **settings)
 
@@ -66,7 +67,7 @@ def _conv(n: int) -> Translation:
     def translate(c: Call) -> Operand:
         x = c.first(c.floats(rank=n + 2), last=c.channels_last)
         weight = c.variable(0, n + 2, outputs_first)
-        return _finished(c, _convolved(c, x, weight, _bias(c, 1), c.integer("groups", 1)))
+        return _finished(c, convolved(c, x, weight, _bias(c, 1), c.integer("groups", 1)))
 
     return translate
 
@@ -76,7 +77,7 @@ def _depthwise(n: int) -> Translation:
 
     def translate(c: Call) -> Operand:
         x = c.first(c.floats(rank=n + 2), last=c.channels_last)
-        return _finished(c, _convolved(c, x, c.variable(0, n + 2, depthwise_kernel), _bias(c, 1), _channels(c, x)))
+        return _finished(c, convolved(c, x, c.variable(0, n + 2, depthwise_kernel), _bias(c, 1), _channels(c, x)))
 
     return translate
 
@@ -86,7 +87,7 @@ def _separable(n: int) -> Translation:
 
     def translate(c: Call) -> Operand:
         x = c.first(c.floats(rank=n + 2), last=c.channels_last)
-        deep = _convolved(c, x, c.variable(0, n + 2, depthwise_kernel), None, _channels(c, x))
+        deep = convolved(c, x, c.variable(0, n + 2, depthwise_kernel), None, _channels(c, x))
         ones: list[int] = [1] * n
         weight = c.variable(1, n + 2, outputs_first)
         settings: dict[str, Any] = {"strides": ones, "pads": [0] * (2 * n), "dilations": ones, "group": 1}
@@ -111,7 +112,7 @@ def _transposed(n: int) -> Translation:
         x = c.first(c.floats(rank=n + 2), last=c.channels_last)
         weight = c.variable(0, n + 2, outputs_first)  # [*sizes, out, in] becomes [in, out, *sizes]
         strides, dilations = c.ints("strides", n), c.ints("dilation_rate", n)
-        reach = [d * (k - 1) + 1 for k, d in zip(_sizes(weight), dilations, strict=True)]
+        reach = [d * (k - 1) + 1 for k, d in zip(sizes_of(weight), dilations, strict=True)]
         excess = _excess(c, reach, strides)
         y = c.add(
             "conv_transpose2d",
@@ -140,8 +141,8 @@ def _excess(c: Call, reach: list[int], strides: list[int]) -> list[int]:
 
 
 for _n in (1, 2, 3):
-    translates(f"Conv{_n}D", f"Convolution{_n}D")(_conv(_n))
-    translates(f"Conv{_n}DTranspose", f"Convolution{_n}DTranspose")(_transposed(_n))
+    translates(f"Conv{_n}D")(_conv(_n))
+    translates(f"Conv{_n}DTranspose")(_transposed(_n))
 for _n in (1, 2):
     translates(f"DepthwiseConv{_n}D")(_depthwise(_n))
-    translates(f"SeparableConv{_n}D", f"SeparableConvolution{_n}D")(_separable(_n))
+    translates(f"SeparableConv{_n}D")(_separable(_n))

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from weft.frontends.keras.call import Call
 from weft.frontends.keras.ops.nonlinearity import activated, activation_of
 from weft.frontends.keras.registry import translates
 from weft.graph.builder import Operand, total
+from weft.graph.composites.einsum import einsum
 from weft.support.dtypes import bool_, f32, i32, i64
+
+_CHANGES: Final = (
+    *(
+        "Brightness",
+        "ColorDegeneration",
+        "ColorJitter",
+        "Contrast",
+        "Erasing",
+        "Flip",
+        "GaussianBlur",
+        "Grayscale",
+        "Hue",
+    ),
+    *("Invert", "Perspective", "Posterization", "Rotation", "Saturation", "Sharpness", "Shear", "Translation", "Zoom"),
+)
+"""Changes of images, each by chance, in training."""
 
 
 @translates("Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "GaussianDropout", "AlphaDropout")
 @translates("GaussianNoise", "ActivityRegularization", "Identity")
+@translates(*[f"Random{name}" for name in _CHANGES])
 def identity(c: Call) -> Operand:
     """Layers of training, which pass on their input."""
     return c.tensor()
@@ -34,6 +54,25 @@ def product(c: Call, x: Operand, weight: Operand, bias: Operand | None) -> Opera
         return c.add("gemm", x, weight, bias, alpha=1.0, beta=1.0, trans_a=False, trans_b=False)
     y = c.add("matmul", x, weight)
     return y if bias is None else c.add("add", y, bias)
+
+
+@translates("EinsumDense")
+def einsum_dense(c: Call) -> Operand:
+    """Sums of products of the input and a weight over labelled dimensions, and a bias."""
+    c.refuse("lora_rank")
+    c.refuse("quantization_config")
+    equation = c.text("equation").replace(" ", "")
+    labels = equation.partition("->")[0].rpartition(",")[2]
+    y = einsum(c, [c.floats(), c.variable(0, len(labels))], equation)
+    if c.has("bias_axes"):
+        y = c.add("add", y, c.variable(1, c.weights.variables()[1].ndim))
+    return activated(c, y, activation_of(c))
+
+
+@translates("SpectralNormalization")
+def spectral_normalization(c: Call) -> Operand:
+    """A layer whose weight training keeps of norm 1."""
+    return c.inner(c.layer.config.get("layer"), c.weights.part("layer"), [c.tensor()])[0]
 
 
 @translates("Embedding")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import reduce
 from typing import Final
@@ -11,26 +12,34 @@ from weft.frontends.keras.layer import TYPES
 from weft.frontends.keras.ops.nonlinearity import Function, activated
 from weft.frontends.keras.registry import Translation, translates
 from weft.graph.builder import Operand
-from weft.graph.composites.numerics.special_functions import expm1, log1p
+from weft.graph.composites.numerics.special_functions import atan2, cbrt, erfc, erfinv, expm1, log1p
 from weft.support.dtypes import bool_, f32
 
 _UNARY: Final[dict[str, str | Function]] = {
-    "Abs": "abs",
     "Absolute": "abs",
     "Arccos": "acos",
+    "Arccosh": "acosh",
     "Arcsin": "asin",
+    "Arcsinh": "asinh",
     "Arctan": "atan",
+    "Arctanh": "atanh",
+    "Cbrt": cbrt,
     "Ceil": "ceil",
     "Cos": "cos",
     "Cosh": "cosh",
     "Erf": "erf",
+    "Erfc": erfc,
+    "Erfinv": erfinv,
     "Exp": "exp",
+    "Exp2": lambda b, x: b.add("exp", b.add("mul", x, b.scalar(math.log(2), x.dtype))),
     "Expm1": expm1,
     "Floor": "floor",
     "Isinf": "is_inf",
     "Isnan": "is_nan",
     "Log": "log",
+    "Log10": lambda b, x: b.add("mul", b.add("log", x), b.scalar(1 / math.log(10), x.dtype)),
     "Log1p": log1p,
+    "Log2": lambda b, x: b.add("mul", b.add("log", x), b.scalar(1 / math.log(2), x.dtype)),
     "Negative": "neg",
     "Reciprocal": "reciprocal",
     "Rsqrt": "rsqrt",
@@ -41,13 +50,14 @@ _UNARY: Final[dict[str, str | Function]] = {
     "Square": "square",
     "Tan": "tan",
 }
-_EXACT: Final = ("Abs", "Absolute", "Negative", "Sign", "Square")
+_EXACT: Final = ("Absolute", "Negative", "Sign", "Square")
 """Operators of `_UNARY` whose result of integers is of integers."""
 
 _ACTIVATIONS: Final = {
     "Elu": "elu",
     "HardSigmoid": "hard_sigmoid",
     "HardSilu": "hard_silu",
+    "HardTanh": "hard_tanh",
     "LogSigmoid": "log_sigmoid",
     "Relu": "relu",
     "Relu6": "relu6",
@@ -57,6 +67,7 @@ _ACTIVATIONS: Final = {
     "Softplus": "softplus",
     "Softsign": "softsign",
     "Tanh": "tanh",
+    "TanhShrink": "tanh_shrink",
 }
 _ARITHMETIC: Final = {
     "Add": "add",
@@ -130,6 +141,29 @@ def divide(c: Call) -> Operand:
         return c.cast(c.add("floor", y), kept) if floor else y
 
     return c.pointwise(function, *parts)
+
+
+@translates("ops.Arctan2")
+def angle(c: Call) -> Operand:
+    """The angles of points (x, y), of which y is first."""
+    return c.pointwise(lambda y, x: atan2(c, y, x), *[c.cast(t, f32) for t in c.tensors()])
+
+
+@translates("ops.Isfinite")
+def is_finite(c: Call) -> Operand:
+    """Whether elements are neither infinite nor NaN."""
+
+    def function(x: Operand) -> Operand:
+        return c.add("logical_not", c.add("logical_or", c.add("is_inf", x), c.add("is_nan", x)))
+
+    return c.pointwise(function, c.floats())
+
+
+@translates("ops.Round")
+def rounded(c: Call) -> Operand:
+    """The nearest integers, even ones in the middle of two."""
+    c.refuse("decimals", 0)
+    return c.pointwise(lambda x: c.add("round", x), c.floats())
 
 
 @translates("ops.NotEqual")

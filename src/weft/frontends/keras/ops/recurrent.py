@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from weft.frontends.keras.call import Call
+from weft.frontends.keras.layer import layer_of
 from weft.frontends.keras.ops.nonlinearity import FUNCTIONS, activation_of
 from weft.frontends.keras.registry import translates
 from weft.graph import Array, Value
@@ -43,6 +45,17 @@ def recurrent(c: Call) -> Operand | tuple[Operand, ...]:
         last = None if shown is None else element(c, shown if backwards else reverse(c, shown, None), 0, 0)
         made = _zero_unless(c, last, ends[0])
     return (made, *ends) if c.flag("return_state") else made
+
+
+@translates("RNN")
+def of_cell(c: Call) -> Operand | tuple[Operand, ...]:
+    """A recurrent layer of one of Keras's own cells."""
+    cell = layer_of(c.layer.config.get("cell"))
+    kind = cell.kind.removesuffix("Cell")
+    if kind not in _GATES or kind == cell.kind:
+        c.fail(f"its cell is a {cell.kind}, not one of Keras's own", "use an LSTMCell, a GRUCell or a SimpleRNNCell")
+    whole = replace(c.layer, kind=kind, config={**cell.config, **c.layer.config})
+    return recurrent(Call(c.evaluator, whole, c.weights, c.positional, c.named, c.images, c.masks, c.inner))
 
 
 def _shown(c: Call, counts: Operand, *, backwards: bool) -> Operand | None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from weft.frontends.keras.call import Call
 from weft.frontends.keras.registry import Translation, translates
-from weft.graph.builder import Operand, total
+from weft.graph.builder import Operand, static_sizes, total
 from weft.graph.composites.resize import resample_axis
 from weft.graph.composites.sampling import Filter
 from weft.graph.composites.slicing import reshape_open
@@ -117,6 +117,18 @@ def resizing(c: Call) -> Operand:
     for d, name in ((2, "height"), (3, "width")):
         x = resample_axis(c, x, d, c.integer(name), how)
     return c.last(x, last=c.channels_last)
+
+
+@translates("CenterCrop")
+def center_crop(c: Call) -> Operand:
+    """The middle of images."""
+    x = c.first(c.tensor(rank=4), last=c.channels_last)
+    wanted, known = [c.integer(name) for name in ("height", "width")], static_sizes(x.shape[2:])
+    if known is None or any(not 0 < w <= s for w, s in zip(wanted, known, strict=True)):
+        c.fail(f"it crops {x!r} to {wanted}", "give it images of known sizes that are large enough")
+    starts = tuple((s - w) // 2 for w, s in zip(wanted, known, strict=True))
+    ends = tuple(b + w for b, w in zip(starts, wanted, strict=True))
+    return c.last(c.add("slice", x, starts=starts, ends=ends, axes=(2, 3), steps=(1, 1)), last=c.channels_last)
 
 
 for _n in (1, 2, 3):

@@ -21,7 +21,9 @@ _REDUCTIONS: Final = {
     "Mean": "reduce_mean",
     "Sum": "reduce_sum",
     "Max": "reduce_max",
+    "Amax": "reduce_max",
     "Min": "reduce_min",
+    "Amin": "reduce_min",
     "Prod": "reduce_prod",
     "Logsumexp": "reduce_log_sum_exp",
 }
@@ -52,7 +54,7 @@ def _axis(c: Call, rank: int, name: str = "axis", default: int = -1) -> int:
 
 def _reduction(name: str, op: str) -> Translation:
     def translate(c: Call) -> Operand:
-        exact = name in ("Sum", "Max", "Min", "Prod") and c.tensor().dtype.is_int
+        exact = name not in ("Mean", "Logsumexp") and c.tensor().dtype.is_int
         x = c.tensor() if exact else c.floats()
         return c.add(op, x, axes=_axes(c, x.rank), keepdims=c.flag("keepdims"))
 

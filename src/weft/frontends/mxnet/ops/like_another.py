@@ -23,11 +23,12 @@ translates("ones_like")(_full(1))
 
 
 def _of_shape(value: float | None) -> Translation:
-    """One number in all places of a shape; zero sizes in it are those that an operator after it knows (`RNN`)."""
+    """One number in all places of a shape; sizes of zero, which an operator behind it knows, are broadcast to it."""
 
     def translate(c: Call) -> Operand:
         given = c.number("value") if value is None else value
-        return c.add("full", shape=tuple(c.ints("shape")), value=given, dtype=c.dtype("float32"))
+        shape = tuple([size or 1 for size in c.ints("shape")])
+        return c.add("full", shape=shape, value=given, dtype=c.dtype("float32"))
 
     return translate
 

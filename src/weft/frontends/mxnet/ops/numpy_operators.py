@@ -68,6 +68,15 @@ def where(c: Call) -> Operand:
     return c.add("where", c.cast(c.input(0), bool_), c.input(1), c.input(2))
 
 
+@translates("_npi_where_lscalar", "_npi_where_rscalar", "_npi_where_scalar2")
+def where_scalar(c: Call) -> Operand:
+    """Chooses between a number and a tensor, a tensor and a number, or two numbers."""
+    x = c.input(1) if c.node.op != "_npi_where_scalar2" else c.input(0)
+    names = {"_npi_where_lscalar": ("scalar", ""), "_npi_where_rscalar": ("", "scalar")}.get(c.node.op, ("x", "y"))
+    chosen = [c.scalar(c.number(name), x.dtype) if name else x for name in names]
+    return c.add("where", c.cast(c.input(0), bool_), *chosen)
+
+
 @translates("_npi_pad")
 def pad(c: Call) -> Operand:
     """Elements around those of a tensor, whose numbers are given as pairs."""

@@ -86,10 +86,17 @@ def gather_nd(c: Call) -> Operand:
     return c.add("gather_nd", c.input(0), c.transpose(indices, [*range(1, indices.rank), 0]))
 
 
-@translates("one_hot")
+@translates("one_hot", "_npx_one_hot")
 def one_hot(c: Call) -> Operand:
     """A new dimension with one number at each index, and another elsewhere."""
     dtype = c.dtype("float32")
     values = [c.reshape(c.scalar(c.number(n, d), dtype), [1]) for n, d in (("off_value", 0.0), ("on_value", 1.0))]
     at = c.cast(c.input(), i64)
     return c.add("one_hot", at, c.add("concat", *values, axis=0), depth=c.integer("depth"), axis=at.rank)
+
+
+@translates("_unravel_index", "unravel_index")
+def unravel_index(c: Call) -> Operand:
+    """The indices in a shape of row-major positions: a row for each dimension."""
+    x, shape = c.input(rank=1), c.ints("shape")
+    return c.cast(c.add("unravel_index", c.cast(x, i64), shape=tuple(shape)), x.dtype)

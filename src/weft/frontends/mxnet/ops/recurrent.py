@@ -114,11 +114,9 @@ def _ordered(c: Call, x: Operand, order: tuple[int, ...]) -> Operand:
 
 
 def _first(c: Call, i: int, k: int, x: Operand, size: int) -> Operand:
-    """Returns a state before the first step: one that is given, or zeros where the network leaves the batch's size open."""
-    given = c.input(i, rank=3)
-    if static_sizes(given.shape[1:2]) == [0]:
-        return c.add("full", shape=(x.shape[1], size), value=0, dtype=x.dtype)
-    return element(c, given, 0, k)
+    """Returns a state before the first step; where the network leaves the batch's size open, one for all of it."""
+    given = element(c, c.input(i, rank=3), 0, k)
+    return c.add("expand", given, shape=(x.shape[1], size)) if static_sizes(given.shape[:1]) == [1] else given
 
 
 def _lengths(c: Call) -> Operand | None:

@@ -107,6 +107,8 @@ def _listed(message: Message) -> list[Any]:
         return [m.text(1) for m in message.messages(9)]
     if message.has(5):
         return [bool(n) for n in message.integers(5)]
+    if message.has(4):
+        return [float(n) for n in message.numbers(4)]
     return [*message.integers(3)]
 
 

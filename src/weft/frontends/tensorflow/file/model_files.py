@@ -143,6 +143,7 @@ def _port(message: Message) -> Port:
 def _variables(graph: GraphDef, folder: Path | None) -> dict[str, Array]:
     """Returns the values of variables: those that the model's own restoring nodes assign to them."""
     restored = dict(_restored(graph))
+    restored |= dict(_first_values(graph, restored))
     if folder is None and restored:
         raise ModelError(
             "a saved model given as bytes has no variables, which are files of its own", hint="give the folder's path"
@@ -162,6 +163,21 @@ def _restored(graph: GraphDef) -> Iterator[tuple[str, str]]:
             if f is not None and any(n.op == "RestoreV2" for n in f.nodes):
                 handles = dict(zip(f.arguments, [_node_of(i) for i in node.inputs], strict=False))
                 yield from _assigned({n.name: n for n in f.nodes}, handles)
+
+
+def _first_values(graph: GraphDef, restored: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yields the variables whose value a restored one has at first, with the name of the latter's in the checkpoint.
+
+    So TensorFlow saves the layers of Keras 3: functions read the layers' variables, and copies of them are restored.
+    """
+    by_name = {n.name: n for n in graph.nodes}
+    for n in _of(graph.nodes, ("AssignVariableOp",)):
+        key = restored.get(_node_of(n.inputs[0])) if len(n.inputs) == 2 else None
+        read = by_name.get(_node_of(n.inputs[1])) if key is not None else None
+        if key is not None and read is not None and read.op == "ReadVariableOp" and read.inputs:
+            source = _node_of(read.inputs[0])
+            if source not in restored:
+                yield source, key
 
 
 _HANDLES: Final = ("VarHandleOp", "VariableV2", "Variable")

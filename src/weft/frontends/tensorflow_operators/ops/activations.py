@@ -9,8 +9,6 @@ from typing import Final
 from weft.frontends.tensorflow_operators.call import Call
 from weft.frontends.tensorflow_operators.registry import Translation, translates
 from weft.graph.builder import Operand
-from weft.graph.composites.activations import hard_swish
-from weft.graph.composites.normalization import lp_normalize
 
 SELU_ALPHA: Final = 1.6732632423543772
 SELU_SCALE: Final = 1.0507009873554805
@@ -27,11 +25,10 @@ for _name, _op in _SIMPLE.items():
     translates(_name)(_simple(_op))
 
 
-@translates("Relu6", "ReluN1To1", "Relu0To1")
-def clipped(c: Call) -> Operand:
-    """x between two numbers."""
-    low, high = {"Relu6": (0, 6), "ReluN1To1": (-1, 1), "Relu0To1": (0, 1)}[c.op]
-    return c.pointwise(lambda x: c.add("clip", x, c.scalar(low, x.dtype), c.scalar(high, x.dtype)), c.tensor())
+@translates("Relu6")
+def relu6(c: Call) -> Operand:
+    """x between 0 and 6."""
+    return c.pointwise(lambda x: c.add("clip", x, c.scalar(0, x.dtype), c.scalar(6, x.dtype)), c.tensor())
 
 
 @translates("Elu")
@@ -52,24 +49,6 @@ def leaky_relu(c: Call) -> Operand:
     return c.pointwise(partial(c.add, "leaky_relu", alpha=c.number("alpha", 0.2)), c.tensor())
 
 
-@translates("PRelu")
-def prelu(c: Call) -> Operand:
-    """x, or a learned fraction of it below 0."""
-    return c.pointwise(partial(c.add, "prelu"), c.tensor(0), c.tensor(1))
-
-
-@translates("Gelu")
-def gelu(c: Call) -> Operand:
-    """x P(X <= x) for a standard normal X (Hendrycks and Gimpel, 2016), exactly or by their tanh formula."""
-    return c.pointwise(partial(c.add, "gelu", approximate=c.flag("approximate")), c.tensor())
-
-
-@translates("HardSwish")
-def hard_swish_(c: Call) -> Operand:
-    """x times a piecewise linear sigmoid."""
-    return c.pointwise(partial(hard_swish, c), c.tensor())
-
-
 @translates("Softmax")
 def softmax(c: Call) -> Operand:
     """Exponentials divided by their sum along the last dimension, beta times x before."""
@@ -84,13 +63,6 @@ def log_softmax(c: Call) -> Operand:
     """The logarithm of softmax."""
     x = c.tensor()
     return c.by_place(lambda d, v: c.add("log_softmax", v, axis=d), x.rank - 1, 1, x)
-
-
-@translates("L2Normalization")
-def l2_normalization(c: Call) -> Operand:
-    """Divides by the 2-norm along the last dimension."""
-    x = c.tensor()
-    return lp_normalize(c, x, x.rank - 1, 2)
 
 
 @translates("LRN")

@@ -14,10 +14,16 @@ from weft.support.dtypes import bool_
 from weft.support.errors import UnknownValues
 
 
-@translates("PartitionedCall", "StatefulPartitionedCall", "RemoteCall")
+@translates("PartitionedCall", "StatefulPartitionedCall")
 def function_call(c: Call) -> Results:
     """A function's results."""
     return tuple(c.library.call(c.text("f"), c.inputs))
+
+
+@translates("RemoteCall")
+def remote_call(c: Call) -> Results:
+    """A function's results; the first input is the name of a device, on which it would run."""
+    return tuple(c.library.call(c.text("f"), c.inputs[1:]))
 
 
 @translates("If", "StatelessIf")
@@ -44,6 +50,36 @@ def branch(c: Call, condition: Operand, given: Sequence[Held], then: object, oth
     made = branches_and_loops.branch(c, _truth(c, condition), lambda r: body(then, r), lambda r: body(other, r))
     lists = [isinstance(held, ListOfTensors) for held in found[0]]
     return tuple([ListOfTensors.of(c, x) if is_list else x for x, is_list in zip(made, lists, strict=True)])
+
+
+@translates("Case", "StatelessCase")
+def case(c: Call) -> Results:
+    """The one of several functions whose number the first input is; the last one for any other number."""
+    names = c.value("branches", list)
+    if not names:
+        c.fail("it has no functions", SAVE_AGAIN)
+    number = c.reshape(c.tensor(0), ())
+    return _chosen(c, c, number, c.inputs[1:], names, 0)
+
+
+def _chosen(c: Call, b: Builder, number: Operand, given: Sequence[Held], names: Sequence[object], k: int) -> Results:
+    """Returns the results of function *k* if *number* says so, else of those behind it."""
+    if k == len(names) - 1:
+        return tuple(c.library.call(names[k], given, b.evaluator))
+    is_it = b.add("equal", number, b.scalar(k, number.dtype))
+    if isinstance(is_it, CompileTimeConstant) and not is_it.symbolic:
+        if is_it.array.all():
+            return tuple(c.library.call(names[k], given, b.evaluator))
+        return _chosen(c, b, number, given, names, k + 1)
+
+    def taken(r: Builder) -> list[Operand]:
+        return [_tensor_of(c, h) for h in c.library.call(names[k], given, r.evaluator)]
+
+    def others(r: Builder) -> list[Operand]:
+        made = _chosen(c, r, number, given, names, k + 1)
+        return [_tensor_of(c, h) for h in (made if isinstance(made, tuple) else (made,))]
+
+    return tuple(branches_and_loops.branch(b, is_it, taken, others))
 
 
 @translates("While", "StatelessWhile")
@@ -78,22 +114,21 @@ def _region(c: Call, first: Sequence[Held], condition: object, body: object, fix
     moving = [k for k, held in enumerate(whole) if k not in fixed and not isinstance(held, Variable)]
     initial = [_tensor_of(c, whole[k]) for k in moving]
 
-    def held(states: Sequence[Operand]) -> list[Held]:
+    def held(b: Builder, states: Sequence[Operand]) -> list[Held]:
         made = list(whole)
         for k, state in zip(moving, states, strict=True):
-            was = whole[k]
-            made[k] = ListOfTensors(was.dtype, state, was.count) if isinstance(was, ListOfTensors) else state
+            made[k] = ListOfTensors.of(b, state) if isinstance(whole[k], ListOfTensors) else state
         return made
 
     def step(r: Builder, number: Operand, now: Sequence[Operand]) -> tuple[Operand, list[Operand], list[Operand]]:
-        made = c.library.call(body, held(now), r.evaluator)
+        made = c.library.call(body, held(r, now), r.evaluator)
         states = [_tensor_of(c, made[k]) for k in moving]
-        (go_on,) = c.library.call(condition, held(states), r.evaluator)[:1]
+        (go_on,) = c.library.call(condition, held(r, states), r.evaluator)[:1]
         return _truth(r, _tensor_of(c, go_on)), states, []
 
     (begins,) = c.library.call(condition, whole)[:1]
     last, _ = branches_and_loops.loop(c, None, _truth(c, _tensor_of(c, begins)), initial, step)
-    return tuple(held(last))
+    return tuple(held(c, last))
 
 
 def _with_elements(c: Call, first: Sequence[Held], body: object, fixed: set[int]) -> list[Held]:

@@ -17,7 +17,7 @@ def outputs_first(c: Call, kernel: Operand) -> Operand:
     return c.permuted(kernel, [n + 1, n, *range(n)])
 
 
-@translates("Conv1D", "Conv2D", "Conv3D")
+@translates("Conv2D", "Conv3D")
 def convolution(c: Call) -> Operand:
     """A convolution; its weight is [*sizes, in / groups, out]."""
     return convolved(c, c.tensor(0), outputs_first(c, c.tensor(1)), None)
@@ -47,6 +47,14 @@ def pool(c: Call) -> Operand:
     """The mean, or the largest element, of each window."""
     n = 3 if c.op.endswith("3D") else 2
     return pooled(c, "avg_pool2d" if c.op.startswith("Avg") else "max_pool2d", c.tensor(0, n + 2), n)
+
+
+@translates("MaxPoolV2")
+def pool_of_inputs(c: Call) -> Operand:
+    """The largest element of each window, whose sizes and strides are inputs."""
+    sizes = {name: c.ints_at(k, f"the attribute {name}") for k, name in ((1, "ksize"), (2, "strides"))}
+    inner = Call(c.evaluator, c.source, c.op, c.inputs, {**c.attributes, **sizes}, c.images)
+    return pooled(inner, "max_pool2d", c.tensor(0, 4), 2)
 
 
 @translates("BiasAdd", "BiasAddV1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results, Variable
+from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph import Array
 from weft.graph.builder import Operand, total
@@ -15,8 +15,10 @@ from weft.support.dtypes import DType, i32, i64
 
 
 @translates("Const")
-def const(c: Call) -> Operand:
-    """A tensor of the file."""
+def const(c: Call) -> Results:
+    """A tensor of the file; nothing for texts, such as names of devices."""
+    if isinstance(c.attributes.get("value"), str) and c.text("value") == "string":
+        return None
     return c.constant(c.value("value", np.ndarray))
 
 
@@ -29,6 +31,7 @@ def const(c: Call) -> Operand:
     "PlaceholderWithDefault",
     "CheckNumerics",
     "DeepCopy",
+    "GuaranteeConst",
 )
 def identity(c: Call) -> Results:
     """The value itself."""
@@ -38,13 +41,10 @@ def identity(c: Call) -> Results:
 @translates("ReadVariableOp")
 def read_variable(c: Call) -> Results:
     """The value of a variable."""
-    found = c.inputs[0] if c.inputs else None
-    if not isinstance(found, Variable) or found.value is None:
-        c.fail(f"its input 0 is {found!r}, not a variable that was saved", SAVE_AGAIN)
-    return found.value
+    return c.variable(0)
 
 
-@translates("IdentityN", "OptimizationBarrier")
+@translates("IdentityN")
 def identities(c: Call) -> Results:
     """The values themselves."""
     return tuple(c.inputs)

@@ -18,7 +18,6 @@ _UNARY: Final = {
     "Asinh": "asinh",
     "Atan": "atan",
     "Atanh": "atanh",
-    "BitwiseNot": "bit_not",
     "Invert": "bit_not",
     "Ceil": "ceil",
     "Cos": "cos",
@@ -59,7 +58,6 @@ _BINARY: Final = {
     "LessEqual": "less_equal",
     "LogicalAnd": "logical_and",
     "LogicalOr": "logical_or",
-    "LogicalXor": "logical_xor",
     "Maximum": "maximum",
     "Minimum": "minimum",
     "Mul": "mul",
@@ -259,10 +257,3 @@ def bitcast(c: Call) -> Operand:
     if dtype.bits != c.tensor().dtype.bits:
         c.fail(f"reading {c.tensor()!r} as {dtype}, of another width, is not supported", "use types of one width")
     return c.add("bit_cast", c.tensor(), dtype=dtype)
-
-
-@translates("Angle")
-def angle(c: Call) -> Operand:
-    """The angle of real numbers: pi for negative ones."""
-    x = c.tensor()
-    return c.add("where", c.add("less", x, c.scalar(0, x.dtype)), c.scalar(math.pi, x.dtype), c.scalar(0, x.dtype))

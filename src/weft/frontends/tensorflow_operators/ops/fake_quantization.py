@@ -40,3 +40,26 @@ def _rounded(c: Call, low: Array, high: Array) -> Operand:
     inside = c.add("sub", c.add("minimum", c.add("maximum", c.tensor(0), begin), end), begin)
     whole = c.add("floor", c.add("add", c.add("div", inside, by), c.scalar(0.5, f32)))
     return c.add("add", c.add("mul", whole, by), begin)
+
+
+@translates("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4")
+def quantized_and_back(c: Call) -> Operand:
+    """The nearest of the numbers that integers of some bits, signed or not, stand for by one scale."""
+    if c.integer("axis", -1) != -1 or not c.flag("range_given"):
+        c.fail("ranges of each channel, and such as a run finds, are not supported", "save the model with one range")
+    low, high = (float(c.number_at(k, "the range")) for k in (1, 2))
+    bits = int(c.number_at(3, "the number of bits")) if c.op.endswith("V3") else c.integer("num_bits", 8)
+    signed, narrow = c.flag("signed_input", True), c.flag("narrow_range")
+    if not 2 <= bits <= 16 or low > high:
+        c.fail(f"its range, in {bits} bits, is {low} to {high}", SAVE_AGAIN)
+    least, most = (narrow - 2 ** (bits - 1), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    scales = [n / v for n, v in ((least, low), (most, high)) if n * v > 0]
+    scale = np.float32(min(scales, default=1.0))
+    ends = (float(least / scale) if signed else low, float(most / scale))
+    inside = c.add("clip", c.tensor(0), *[c.scalar(end, f32) for end in ends])
+    whole = c.add("mul", inside, c.scalar(float(scale), f32))
+    if c.text("round_mode", "HALF_TO_EVEN") == "HALF_TO_EVEN":
+        whole = c.add("round", whole)
+    else:
+        whole = c.add("floor", c.add("add", whole, c.scalar(0.5, f32)))
+    return c.add("mul", whole, c.scalar(float(np.float32(1) / scale), f32))

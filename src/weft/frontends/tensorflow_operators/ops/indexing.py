@@ -12,10 +12,25 @@ from weft.ir import simplify
 from weft.support.dtypes import f32, i32, i64
 
 
-@translates("Gather", "GatherV2", "ResourceGather")
+@translates("Gather", "GatherV2")
 def gather(c: Call) -> Operand:
     """Slices at indices along a dimension; with batch dimensions, those of each batch by itself."""
-    x, indices = c.tensor(0), c.tensor(1)
+    return _gathered(c, c.tensor(0), c.tensor(1))
+
+
+@translates("ResourceGather")
+def gather_of_variable(c: Call) -> Operand:
+    """Slices of a variable at indices."""
+    return _gathered(c, c.variable(0), c.tensor(1))
+
+
+@translates("ResourceGatherNd")
+def gather_nd_of_variable(c: Call) -> Operand:
+    """Slices of a variable at index tuples."""
+    return c.add("gather_nd", c.variable(0), c.tensor(1), batch_dims=0)
+
+
+def _gathered(c: Call, x: Operand, indices: Operand) -> Operand:
     axis = c.axis_at(2, x.rank) if c.has(2) else c.integer("axis", 0)
     batch = c.integer("batch_dims", 0)
     batch += indices.rank if batch < 0 else 0
@@ -70,10 +85,15 @@ def where(c: Call) -> Operand:
     return c.transpose(selection.non_zero(c, c.tensor()), [1, 0])
 
 
-@translates("Unique", "UniqueWithCounts", outputs=("y", "idx", "count"))
+@translates("Unique", "UniqueWithCounts", "UniqueV2", "UniqueWithCountsV2", outputs=("y", "idx", "count"))
 def unique(c: Call) -> Results:
-    """The distinct elements in the order in which they first stand, which of them each is, and how often they are there."""
-    found = selection.unique(c, c.tensor(0, 1), None, in_order=False)
+    """The distinct elements, or slices along an axis, as they first stand, which of them each is, and how often each is there."""
+    x = c.tensor(0)
+    axes = c.ints_at(1, "the axis") if c.has(1) else []
+    if len(axes) > 1 or (not axes and x.rank != 1):
+        c.fail(f"it looks for distinct parts of {x!r} along {axes}", SAVE_AGAIN)
+    axis = c.axis_of(axes[0], x.rank) if axes and x.rank > 1 else None
+    found = selection.unique(c, x, axis, in_order=False)
     dtype = c.dtype("out_idx", i32)
     return found.values, c.cast(found.which, dtype), c.cast(found.counts, dtype)
 
@@ -139,12 +159,6 @@ def non_max_suppression_scores(c: Call) -> Results:
         is_box = c.add("less", c.cast(places, i32), count)
         scores = c.add("where", is_box, scores, c.scalar(0, scores.dtype))
     return found, scores, count
-
-
-@translates("EmbeddingLookup")
-def embedding_lookup(c: Call) -> Operand:
-    """Rows of a table at indices, which are the first input."""
-    return c.add("gather", c.tensor(1), c.tensor(0), axis=0)
 
 
 @translates("LowerBound", "UpperBound")

@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Products of matrices, their factors, and what they solve."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from weft.frontends.tensorflow_operators.call import Call
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import Operand
 from weft.graph.composites.einsum import einsum
+from weft.graph.composites.numerics import linear_algebra as matrices
 
 
 def _turned(c: Call, x: Operand, *, turns: bool) -> Operand:
@@ -29,12 +30,6 @@ def einsum_(c: Call) -> Operand:
     return einsum(c, c.tensors(), c.text("equation"))
 
 
-@translates("FullyConnected")
-def fully_connected(c: Call) -> Operand:
-    """Rows times a matrix [out, in], given transposed."""
-    return c.add("matmul", c.tensor(0), _turned(c, c.tensor(1, 2), turns=True))
-
-
 @translates("MatrixDeterminant")
 def determinant(c: Call) -> Operand:
     """The determinants of matrices."""
@@ -47,3 +42,38 @@ def cross(c: Call) -> Operand:
     a, b = c.tensor(0), c.tensor(1)
     turned = [c.add("gather", x, c.vector(order), axis=x.rank - 1) for x in (a, b) for order in ((1, 2, 0), (2, 0, 1))]
     return c.add("sub", c.add("mul", turned[0], turned[3]), c.add("mul", turned[1], turned[2]))
+
+
+@translates("Cholesky")
+def cholesky(c: Call) -> Operand:
+    """The lower triangular factors of symmetric matrices."""
+    return c.add_many("cholesky", c.tensor())[0]
+
+
+@translates("MatrixInverse")
+def inverse(c: Call) -> Operand:
+    """The inverses of square matrices, or of their transposes."""
+    x = c.tensor()
+    n = matrices.sides(c, x)[0]
+    return _solved(c, x, matrices.identity(c, x.shape[:-2], n, n, x.dtype))
+
+
+@translates("MatrixSolve")
+def solve(c: Call) -> Operand:
+    """The X of which A X, or A' X, is a matrix."""
+    return _solved(c, c.tensor(0), c.tensor(1))
+
+
+def _solved(c: Call, x: Operand, right: Operand) -> Operand:
+    packed, rows = c.add_many("lu", x)
+    order = c.add("exchanged_rows", rows, rows=matrices.sides(c, packed)[0])
+    return matrices.solved(c, packed, order, right, transposed=c.flag("adjoint"))
+
+
+@translates("MatrixTriangularSolve")
+def solve_triangular(c: Call) -> Operand:
+    """The X of which A X, or A' X, is a matrix, where one triangle of A counts; batch dimensions broadcast."""
+    a, right, lower, turns = c.tensor(0), c.tensor(1), c.flag("lower", True), c.flag("adjoint")
+    if a.rank != right.rank:
+        c.fail(f"{a!r} and {right!r} have other batch dimensions", "give both the same ones")
+    return c.add("solve_triangular", _turned(c, a, turns=turns), right, upper=lower == turns, unit=False)

@@ -10,15 +10,13 @@ import numpy as np
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, ListOfTensors, Results
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import CompileTimeConstant, Operand, static_sizes
-from weft.support.dtypes import i32
+from weft.support.dtypes import i32, i64
 
 
 @translates("TensorListReserve", "EmptyTensorList")
 def reserve(c: Call) -> Results:
-    """A list of tensors that are put in later, all of one shape, which the first of them tells."""
-    if c.op == "EmptyTensorList":
-        c.fail("lists that grow are not supported", "give TensorArrays a size")
-    made = ListOfTensors(c.dtype("element_dtype"), None, c.tensor(1))
+    """A list of tensors that are put in later, all of one shape, which the first of them tells; none or some at first."""
+    made = ListOfTensors(c.dtype("element_dtype"), None, c.scalar(0, i32) if c.op == "EmptyTensorList" else c.tensor(1))
     if c.is_known(0):
         shape = c.sizes(0, "the shape of the list's tensors")
         if not any(isinstance(s, int) and s < 0 for s in shape) and c.tensor(0).rank == 1:
@@ -52,8 +50,70 @@ def get_item(c: Call) -> Results:
 
 @translates("TensorListSetItem", "TensorArrayWriteV3")
 def set_item(c: Call) -> Results:
-    """The list with another tensor at a place."""
-    return _with(c, c.reshape(c.tensor(1), [1]), c.reshape(c.tensor(2), [1, *c.tensor(2).shape]))
+    """The list with another tensor at a place, which may be behind its last one if it grows."""
+    place, item = c.reshape(c.tensor(1), [1]), c.reshape(c.tensor(2), [1, *c.tensor(2).shape])
+    if c.flag("resize_if_index_out_of_bounds"):
+        return put(c, _long_enough(c, _list(c), place, item), place, item)
+    return _with(c, place, item)
+
+
+def _long_enough(c: Call, whole: ListOfTensors, place: Operand, item: Operand) -> ListOfTensors:
+    """Returns a list that has zeros behind its last tensor up to a *place*."""
+    before = whole.elements if whole.elements is not None else whole.of_zeros(c, item.shape[1:]).elements
+    assert before is not None
+    behind = c.add("sub", c.cast(c.reshape(place, []), i64), c.size(before.shape[0] - 1))
+    more = c.late_number(c.add("maximum", behind, c.scalar(0, i64)), "more", "how many tensors a list gets")
+    if isinstance(more, int) and not more:
+        return ListOfTensors.of(c, before)
+    zeros = c.add("full", shape=(more, *before.shape[1:]), value=0, dtype=before.dtype)
+    return ListOfTensors.of(c, zeros if _is_empty(before) else c.add("concat", before, zeros, axis=0))
+
+
+def _is_empty(x: Operand) -> bool:
+    return static_sizes(x.shape[:1]) == [0]
+
+
+@translates("TensorListPushBack")
+def push_back(c: Call) -> Results:
+    """The list with one more tensor at its end."""
+    item = c.reshape(c.tensor(1), [1, *c.tensor(1).shape])
+    before = _list(c).elements
+    return ListOfTensors.of(c, item if before is None or _is_empty(before) else c.add("concat", before, item, axis=0))
+
+
+@translates("TensorListPopBack", outputs=("output_handle", "tensor"))
+def pop_back(c: Call) -> Results:
+    """The list without its last tensor, and that."""
+    whole = _elements(c)
+    rest = c.add("slice", whole, starts=(0,), ends=(-1,), axes=(0,), steps=(1,))
+    last = c.add("slice", whole, starts=(-1,), ends=(2**62,), axes=(0,), steps=(1,))
+    return ListOfTensors.of(c, rest), c.reshape(last, whole.shape[1:])
+
+
+@translates("TensorListConcatV2", "TensorArrayConcatV3", outputs=("tensor", "lengths"))
+def joined(c: Call) -> Results:
+    """A list's tensors one after another along their first dimension, and the sizes of that."""
+    whole = _elements(c)
+    if whole.rank < 2:
+        c.fail("its tensors are numbers", SAVE_AGAIN)
+    count, each = whole.shape[:2]
+    lengths = c.add("expand", c.size(each), shape=(count,))
+    return c.reshape(whole, [count * each, *whole.shape[2:]]), lengths
+
+
+@translates("TensorListSplit", "TensorArraySplitV3")
+def split(c: Call) -> Results:
+    """The list of a tensor's pieces along its first dimension, all of one size."""
+    given, lengths = c.tensor(0 if c.op == "TensorListSplit" else 1), c.ints_at(2, "the sizes")
+    if not lengths or len(set(lengths)) > 1:
+        c.fail(f"it makes pieces of {lengths} rows; those of lists are of one size", "split it into equal pieces")
+    return ListOfTensors.of(c, c.reshape(given, [len(lengths), lengths[0], *given.shape[1:]]))
+
+
+@translates("TensorListElementShape")
+def element_shape(c: Call) -> Results:
+    """The shape of a list's tensors."""
+    return c.cast(c.vector(_elements(c).shape[1:]), c.dtype("shape_type", i32))
 
 
 @translates("TensorArrayV3", outputs=("handle", "flow"))
@@ -68,7 +128,7 @@ def array(c: Call) -> Results:
     return made, made
 
 
-@translates("TensorArrayGatherV3")
+@translates("TensorArrayGatherV3", "TensorListGather")
 def gather(c: Call) -> Results:
     """Some of a flow's tensors along a new first dimension."""
     elements, places = _elements(c), c.tensor(1)
@@ -100,7 +160,11 @@ def _elements(c: Call) -> Operand:
 
 def _with(c: Call, places: Operand, items: Operand) -> ListOfTensors:
     """Returns a node's list with other tensors at some places."""
-    whole = _list(c)
+    return put(c, _list(c), places, items)
+
+
+def put(c: Call, whole: ListOfTensors, places: Operand, items: Operand) -> ListOfTensors:
+    """Returns a list with other tensors at some places."""
     if whole.elements is None:
         whole = whole.of_zeros(c, items.shape[1:])
     assert whole.elements is not None

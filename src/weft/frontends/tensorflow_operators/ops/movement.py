@@ -215,6 +215,14 @@ def reverse(c: Call) -> Operand:
     return _reversed(c, x, *axes) if axes else x
 
 
+@translates("Reverse")
+def reverse_where(c: Call) -> Operand:
+    """The elements in reverse order along the dimensions that a vector of bools says."""
+    x = c.tensor(0)
+    axes = [d for d, turns in enumerate(c.numbers(1, "which dimensions are reversed").reshape(-1)) if turns]
+    return _reversed(c, x, *axes) if axes else x
+
+
 def _reversed(c: Call, x: Operand, *axes: int) -> Operand:
     count = len(axes)
     return c.add("slice", x, starts=(-1,) * count, ends=(-(2**62),) * count, axes=axes, steps=(-1,) * count)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.frontends.tensorflow_operators.call import Call, Results
+from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results
 from weft.frontends.tensorflow_operators.registry import Translation, translates
 from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.composites import ordering
@@ -82,33 +82,50 @@ def top_k(c: Call) -> Results:
     return values, c.cast(places, i32)
 
 
-@translates("InTopKV2")
+@translates("InTopK", "InTopKV2")
 def in_top_k(c: Call) -> Operand:
     """Tells whether the class of each row is among its k largest: fewer than k are larger."""
-    scores, classes, k = c.tensor(0, 2), c.tensor(1, 1), c.tensor(2)
+    scores, classes = c.tensor(0, 2), c.tensor(1, 1)
+    k = c.tensor(2) if c.has(2) else c.scalar(c.integer("k"), i32)
     own = c.add("gather_elements", scores, c.reshape(classes, [*classes.shape, 1]), axis=1)
     larger = c.add("reduce_sum", c.cast(c.add("less", own, scores), i32), axes=(1,), keepdims=False)
     return c.add("less", larger, c.cast(k, i32))
 
 
-@translates("SegmentSum", "UnsortedSegmentSum", "UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd")
+@translates("SegmentSum", "SegmentMean", "SegmentMax", "SegmentMin", "SegmentProd")
+def segments_in_order(c: Call) -> Operand:
+    """The sums (means, extremes, products) of the rows of each segment; without rows, 0 (1 for products)."""
+    x, ids = c.tensor(0), c.numbers(1, "the segments").reshape(-1).astype(np.int64)
+    count, kind = int(ids.max(initial=-1)) + 1, c.op.removeprefix("Segment")
+    if ids.min(initial=0) < 0:
+        c.fail(f"it has the segment {ids.min()}", SAVE_AGAIN)
+    rows = np.bincount(ids, minlength=count).reshape(-1, *[1] * (x.rank - 1))
+    made = _combined(c, x, c.tensor(1, 1), count, {"Mean": "Sum"}.get(kind, kind))
+    if kind == "Mean":
+        return c.add("div", made, c.constant(np.maximum(rows, 1).astype(x.dtype.numpy)))
+    if kind in ("Max", "Min") and not rows.all():
+        return c.add("where", c.constant(rows > 0), made, c.scalar(0, x.dtype))
+    return made
+
+
+@translates("UnsortedSegmentSum", "UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd")
 def segments(c: Call) -> Operand:
     """The sums (products, extremes) of the rows of each segment; without rows, 0 (1, the least or the greatest number).
 
-    Rows of negative segments, which only unsorted ones have, are left out: they go to one more segment, which is cut off.
+    Rows of negative segments are left out: they go to one more segment, which is cut off.
     """
     x, ids = c.tensor(0), c.tensor(1, 1)
-    if c.op == "SegmentSum":
-        count = int(c.numbers(1, "the number of segments").max(initial=-1)) + 1
-    else:
-        count = int(c.number_at(2, "the number of segments"))
-    reduction = {"Sum": "add", "Max": "max", "Min": "min", "rod": "mul"}[c.op[-3:]]
-    is_sorted = c.op == "SegmentSum"
-    if not is_sorted:
-        ids = c.add("where", c.add("less", ids, c.scalar(0, ids.dtype)), c.scalar(count, ids.dtype), ids)
-    begin = c.add("full", shape=(count + (not is_sorted), *x.shape[1:]), value=_neutral(x, reduction), dtype=x.dtype)
-    made = c.add("scatter_nd", begin, c.reshape(ids, [*ids.shape, 1]), x, reduction=reduction)
-    return made if is_sorted else c.add("slice", made, starts=(0,), ends=(count,), axes=(0,), steps=(1,))
+    count = int(c.number_at(2, "the number of segments"))
+    ids = c.add("where", c.add("less", ids, c.scalar(0, ids.dtype)), c.scalar(count, ids.dtype), ids)
+    made = _combined(c, x, ids, count + 1, c.op.removeprefix("UnsortedSegment"))
+    return c.add("slice", made, starts=(0,), ends=(count,), axes=(0,), steps=(1,))
+
+
+def _combined(c: Call, x: Operand, ids: Operand, count: int, kind: str) -> Operand:
+    """Returns the rows of each of *count* segments taken together, which are numbers that change nothing where there are none."""
+    reduction = {"Sum": "add", "Max": "max", "Min": "min", "Prod": "mul"}[kind]
+    begin = c.add("full", shape=(count, *x.shape[1:]), value=_neutral(x, reduction), dtype=x.dtype)
+    return c.add("scatter_nd", begin, c.reshape(ids, [*ids.shape, 1]), x, reduction=reduction)
 
 
 def _neutral(x: Operand, reduction: str) -> float | int:

@@ -1,12 +1,19 @@
-"""Sparse tensors, as indices, values and a shape: made dense, multiplied, added, and rows summed by segments."""
+"""Sparse tensors, as indices, values and a shape: made dense, multiplied, added, rows summed by segments, and their indices."""
 
 from __future__ import annotations
 
-from weft.frontends.tensorflow_operators.call import Call
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import Operand
-from weft.graph.composites.sequences import element
-from weft.support.dtypes import f32
+from weft.graph.composites.selection import true_positions
+from weft.graph.composites.sequences import element, stack
+from weft.ir import ExprLike, as_expr
+from weft.ops import simplify_size
+from weft.support.dtypes import bool_, f32, i64
 
 
 @translates("SparseToDense")
@@ -65,3 +72,77 @@ def sparse_segments(c: Call) -> Operand:
     each = summed(c.add("full", shape=(ids.shape[0],), value=1, dtype=f32))
     by = c.add("maximum", each if "Mean" in c.op else c.add("sqrt", each), c.scalar(1, f32))
     return c.add("div", made, c.cast(c.reshape(by, [count, *[1] * (x.rank - 1)]), x.dtype))
+
+
+@translates("SparseReshape", outputs=("output_indices", "output_shape"))
+def sparse_reshape(c: Call) -> Results:
+    """The indices in another shape, of whose sizes one may be -1, and that shape."""
+    indices, old, new = c.tensor(0, 2), c.sizes(1, "the shape"), c.sizes(2, "the new shape")
+    open_ = [k for k, size in enumerate(new) if isinstance(size, int) and size == -1]
+    if open_:
+        rest: Any = reduce(lambda m, n: m * n, [s for k, s in enumerate(new) if k != open_[0]], 1)
+        if len(open_) > 1 or (isinstance(rest, int) and rest < 1):
+            c.fail(f"its new shape is {new}", SAVE_AGAIN)
+        whole = reduce(lambda m, n: m * n, old, 1)
+        new[open_[0]] = simplify_size(as_expr(whole) // rest)
+    flat = _positions(c, indices, old)
+    rows = c.add("unravel_index", flat, shape=tuple(new))
+    return c.transpose(c.cast(rows, indices.dtype), [1, 0]), c.vector(new)
+
+
+def _positions(c: Call, indices: Operand, sizes: Sequence[Any]) -> Operand:
+    """Returns the row-major positions of indices [n, rank] in a shape."""
+    if not sizes or c.size(indices.shape[1]).array.item() != len(sizes):
+        c.fail(f"its indices {indices!r} are not those of a tensor of {len(sizes)} dimensions", SAVE_AGAIN)
+    flat = c.cast(element(c, indices, 1, 0), i64)
+    for k, size in enumerate(sizes[1:], 1):
+        flat = c.add("add", c.add("mul", flat, c.size(size)), c.cast(element(c, indices, 1, k), i64))
+    return flat
+
+
+@translates("SparseReorder", outputs=("output_indices", "output_values"))
+def sparse_reorder(c: Call) -> Results:
+    """The indices in row-major order, and their values."""
+    indices, values = c.tensor(0, 2), c.tensor(1, 1)
+    order = c.add("argsort", _positions(c, indices, c.sizes(2, "the shape")), axis=0)
+    return c.add("gather", indices, order, axis=0), c.add("gather", values, order, axis=0)
+
+
+_FILLED = ("output_indices", "output_values", "empty_row_indicator", "reverse_index_map")
+
+
+@translates("SparseFillEmptyRows", outputs=_FILLED)
+def sparse_fill_empty_rows(c: Call) -> Results:
+    """The indices with one of the first column for each row that had none, whose value is a default, by rows.
+
+    Further results tell which rows had none, and where each index went.
+    """
+    indices, values, default = c.tensor(0, 2), c.tensor(1, 1), c.tensor(3)
+    shape = c.sizes(2, "the shape of the sparse tensor")
+    if not shape or c.size(indices.shape[1]).array.item() != len(shape):
+        c.fail(f"its indices {indices!r} are not those of a tensor of {len(shape)} dimensions", SAVE_AGAIN)
+    rows, given = element(c, indices, 1, 0), indices.shape[0]
+    empty = c.add("logical_not", _are_there(c, rows, shape[0]))
+    added = true_positions(c, empty)
+    first = [c.cast(added, indices.dtype), *[_zeros(c, added.shape[0], indices)] * (len(shape) - 1)]
+    whole = c.add("concat", indices, stack(c, first, 1), axis=0)
+    filler = c.add("expand", c.reshape(default, [1]), shape=(added.shape[0],))
+    order = c.add("argsort", element(c, whole, 1, 0), axis=0)
+    places = c.cast(c.add("argsort", order, axis=0), i64)
+    return (
+        c.add("gather", whole, order, axis=0),
+        c.add("gather", c.add("concat", values, filler, axis=0), order, axis=0),
+        empty,
+        c.add("slice", places, starts=(0,), ends=(given,), axes=(0,), steps=(1,)),
+    )
+
+
+def _are_there(c: Call, rows: Operand, count: ExprLike) -> Operand:
+    """Tells which of *count* rows are among *rows*."""
+    nowhere = c.add("full", shape=(count,), value=0, dtype=i64)
+    ones = c.add("full", shape=rows.shape, value=1, dtype=i64)
+    return c.cast(c.add("scatter_nd", nowhere, c.reshape(rows, [*rows.shape, 1]), ones, reduction="max"), bool_)
+
+
+def _zeros(c: Call, count: ExprLike, like: Operand) -> Operand:
+    return c.add("full", shape=(count,), value=0, dtype=like.dtype)
