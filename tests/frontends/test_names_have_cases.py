@@ -12,8 +12,6 @@ WITHOUT: Final[dict[str, str]] = {
     "TensorFlow": "Angle, BatchNormWithGlobalNormalization, BitwiseNot, Conv1D, EmbeddingLookup, EmptyTensorList, "
     "FullyConnected, Gelu, HardSwish, If, L2Normalization, LogicalXor, OptimizationBarrier, PRelu, "
     "Relu0To1, ReluN1To1, RemoteCall, ResourceGather, TensorArraySizeV3, TensorListLength, TopK",
-    "TensorFlow Lite": "BROADCAST_ARGS, DEQUANTIZE, DYNAMIC_UPDATE_SLICE, EMBEDDING_LOOKUP, EXPAND_DIMS, FAKE_QUANT, "
-    "L2_POOL_2D, PRELU, QUANTIZE, RANK, RELU_0_TO_1, SQUEEZE",
     "Keras": "Convolution1D, Convolution1DTranspose, Convolution2D, Convolution2DTranspose, Convolution3D, "
     "Convolution3DTranspose, SeparableConvolution1D, SeparableConvolution2D, ops.Abs",
     "StableHLO (JAX)": "all_to_all, broadcast, collective_broadcast, composite, custom_call @SPMDFullToShardShape, "
