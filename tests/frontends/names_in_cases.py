@@ -149,6 +149,9 @@ def of_jax() -> set[str]:
         for function, given in (case for name in tables for case in getattr(found, name).values()):
             texts.append(jax.jit(function, keep_unused=True).lower(*given).as_text())
     factors = importlib.import_module("tests.frontends.jax.functions").FACTORS
+    with jax.enable_x64(True):
+        for function, given in factors.values():
+            texts.append(jax.jit(function).lower(*[a.astype(np.float64) for a in given]).as_text())
     for name in ("cholesky", "triangles from the left"):  # for other devices than a CPU, as a test has them
         function, given = factors[name]
         texts.append(jax.export.export(jax.jit(function), platforms=["tpu"])(*given).mlir_module())

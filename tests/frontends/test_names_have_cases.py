@@ -14,12 +14,6 @@ WITHOUT: Final[dict[str, str]] = {
     "Relu0To1, ReluN1To1, RemoteCall, ResourceGather, TensorArraySizeV3, TensorListLength, TopK",
     "Keras": "Convolution1D, Convolution1DTranspose, Convolution2D, Convolution2DTranspose, Convolution3D, "
     "Convolution3DTranspose, SeparableConvolution1D, SeparableConvolution2D, ops.Abs",
-    "StableHLO (JAX)": "all_to_all, broadcast, collective_broadcast, composite, custom_call @SPMDFullToShardShape, "
-    "custom_call @SPMDShardToFullShape, custom_call @Sharding, custom_call @lapack_dgeqrf_ffi, "
-    "custom_call @lapack_dgesdd_ffi, custom_call @lapack_dgetrf_ffi, custom_call @lapack_dorgqr_ffi, "
-    "custom_call @lapack_dpotrf_ffi, custom_call @lapack_dsyevd_ffi, custom_call @lapack_dtrsm_ffi, "
-    "custom_call @mhlo.erf, custom_call @shape_assertion, dynamic_broadcast_in_dim, dynamic_gather, "
-    "dynamic_iota, dynamic_reshape, get_dimension_size, if, is_inf, logistic, map, replica_id",
 }
 """The names of each format's table that no stored model uses yet. Who adds a case takes its name away here."""
 

@@ -49,6 +49,16 @@ def test_factors_by_operations_of_stablehlo(name: str) -> None:
     check(exported, given, [np.asarray(v) for v in jax.tree.leaves(jitted(*given))])
 
 
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", FACTORS)
+def test_factors_of_doubles(name: str) -> None:
+    function, given = FACTORS[name]
+    doubles, jitted = [a.astype(np.float64) for a in given], jax.jit(function)
+    with jax.enable_x64(True):
+        lowered, wanted = jitted.lower(*doubles), [np.asarray(v) for v in jax.tree.leaves(jitted(*doubles))]
+    check(lowered, doubles, wanted)
+
+
 def test_rows_of_a_scan_are_not_copied() -> None:
     """The sequence stays outside of the loop, which has one state, and gives the rows."""
     function, given = CASES["scan"]

@@ -282,8 +282,9 @@ def clamp(c: Call) -> Operand:
 
 @translates("map")
 def map_(c: Call) -> tuple[Operand, ...]:
-    """A region for each element, computed for all of them at once."""
-    return tuple(c.region(0, c.operands))
+    """A region for each element, computed for all of them at once; one that looks at no element gives a number alone."""
+    made = c.region(0, c.operands)
+    return tuple([v if v.rank else c.add("expand", v, shape=c.operand(0).shape) for v in made])
 
 
 @translates("popcnt")
