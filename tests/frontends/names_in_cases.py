@@ -144,7 +144,11 @@ def of_jax() -> set[str]:
     """StableHLO: operations in stored texts, in tests' sources, and in what JAX lowers the lists of functions to."""
     jax = importlib.import_module("jax")
     texts = [p.read_text() for p in (FOLDER / "jax").rglob("*") if p.suffix in (".mlir", ".py")]
-    for module, tables in (("functions", ("CASES", "FACTORS")), ("complex_functions", ("CASES",))):
+    for module, tables in (
+        ("functions", ("CASES", "FACTORS")),
+        ("complex_functions", ("CASES",)),
+        ("further_functions", ("FUNCTIONS",)),
+    ):
         found = importlib.import_module(f"tests.frontends.jax.{module}")
         for function, given in (case for name in tables for case in getattr(found, name).values()):
             texts.append(jax.jit(function, keep_unused=True).lower(*given).as_text())

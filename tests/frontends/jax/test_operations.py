@@ -10,6 +10,7 @@ pytest.importorskip("jax")
 import jax
 from jax import export
 from tests.frontends.jax.functions import CASES, FACTORS, Array
+from tests.frontends.jax.further_functions import FUNCTIONS
 
 from weft.driver.checking.reference import run_graph
 from weft.frontends.dispatch import to_graph
@@ -33,9 +34,9 @@ def check(lowered: object, given: list[Array], wanted: list[Array]) -> None:
 
 
 @pytest.mark.sampled(12)
-@pytest.mark.parametrize("name", [*CASES, *FACTORS])
+@pytest.mark.parametrize("name", [*CASES, *FACTORS, *FUNCTIONS])
 def test_operation_equals_jax(name: str) -> None:
-    function, given = (CASES | FACTORS)[name]
+    function, given = (CASES | FACTORS | FUNCTIONS)[name]
     jitted = jax.jit(function, keep_unused=True)
     check(jitted.lower(*given), given, [np.asarray(v) for v in jax.tree.leaves(jitted(*given))])
 

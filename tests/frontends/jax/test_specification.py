@@ -119,7 +119,7 @@ def test_operation(name: str) -> None:
 
 
 def test_a_condition_on_sizes_that_is_false() -> None:
-    call = 'stablehlo.custom_call @shape_assertion(%c, %n) {api_version = 2 : i32, error_message = "n is {0}, not 3", has_side_effect = true}'
+    call = 'stablehlo.custom_call @shape_assertion(%c, %n) {error_message = "n is {0}, not 3", has_side_effect = true}'
     text = "%c = stablehlo.constant dense<{}> : tensor<i1>\n%n = stablehlo.constant dense<4> : tensor<i32>\n"
     text += f"{call} : (tensor<i1>, tensor<i32>) -> ()\nreturn %x : {T}"
     (got,) = run_graph(to_graph(function(text.replace("{}", "true", 1))), {"x": X})

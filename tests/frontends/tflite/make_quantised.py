@@ -168,26 +168,21 @@ def kinds_of(model: bytes) -> list[tuple[str, str]]:
     ]
 
 
-def run(model: bytes, seed: int) -> dict[str, Any]:
-    """Returns inputs, and the results of the interpreter's reference kernels, without a delegate.
+def run(model: bytes, seed: int, most: int | None = None, *, reference: bool = True) -> dict[str, Any]:
+    """Returns inputs, integers below *most* or of all there are, and the results of the interpreter, without a delegate.
 
-    Products of batches by weights of integers are of its other kernels: those of reference do not have them.
+    Its kernels of *reference* lack some operators, and products of batches by weights of integers.
     """
     kinds = tf.lite.experimental.OpResolverType
-    resolver = (
-        kinds.BUILTIN_REF if "BATCH_MATMUL" not in dict(kinds_of(model)) else kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    )
+    is_there = reference and "BATCH_MATMUL" not in dict(kinds_of(model))
+    resolver = kinds.BUILTIN_REF if is_there else kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     interpreter = tf.lite.Interpreter(model_content=model, experimental_op_resolver_type=resolver)
     interpreter.allocate_tensors()
     rng, held = np.random.default_rng(seed), dict[str, Any]()
     for k, taken in enumerate(interpreter.get_input_details()):
         dtype = np.dtype(taken["dtype"])
-        limits = np.iinfo(dtype) if dtype.kind in "iu" else None
-        given = (
-            rng.standard_normal(taken["shape"])
-            if limits is None
-            else rng.integers(limits.min, limits.max + 1, taken["shape"])
-        )
+        limits = (0, most) if most else (np.iinfo(dtype).min, np.iinfo(dtype).max + 1) if dtype.kind in "iu" else None
+        given = rng.standard_normal(taken["shape"]) if limits is None else rng.integers(*limits, taken["shape"])
         held[f"input{k}"] = given.astype(dtype)
         interpreter.set_tensor(taken["index"], held[f"input{k}"])
     interpreter.invoke()

@@ -9,7 +9,7 @@ from typing import Final
 from weft.frontends.jax.call import AGAIN, Call
 from weft.frontends.jax.registry import Translation, translates
 from weft.graph.builder import Builder, CompileTimeConstant, Operand
-from weft.graph.composites.numerics import gamma_derivatives, special_functions
+from weft.graph.composites.numerics import gamma_derivatives, next_float, special_functions
 from weft.graph.composites.sequences import element, stack
 from weft.support.dtypes import SCALARS, DType, bool_, u8
 
@@ -228,6 +228,12 @@ def _is_nonzero(y: Operand) -> bool:
 def atan2(c: Call) -> Operand:
     """The angle of a point."""
     return special_functions.atan2(c, c.operand(0), c.operand(1))
+
+
+@translates("next_after")
+def next_after(c: Call) -> Operand:
+    """The float next to an element in the direction of another."""
+    return next_float.next_after(c, c.operand(0), c.operand(1))
 
 
 @translates("shift_left")

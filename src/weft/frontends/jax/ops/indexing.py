@@ -37,8 +37,13 @@ def gather(c: Call) -> Operand:
         dims("start_indices_batching_dims"),
         int(numbers.get("index_vector_dim", 0)),
     )
-    operand = c.extents(x)
     check(c, w, x, indices, len(c.result().shape))
+    return gathered(c, w, x, indices)
+
+
+def gathered(c: Call, w: Windows, x: Operand, indices: Operand) -> Operand:
+    """Returns windows of *x*; those that would reach beyond it are moved inside."""
+    operand = c.extents(x)
     firsts, shape = starts(c, w, indices)
     limits = [operand[d] - w.sizes[d] for d in w.indexed]
     firsts = [clamped(c, v, limits[n]) if n < len(limits) else v for n, v in enumerate(firsts)]

@@ -111,10 +111,11 @@ def _lies_along(x: Value, axis: int) -> bool:
 
 def _extreme(c: Call, x: Operand, axis: int, direction: str) -> tuple[Operand, Operand]:
     """Returns the largest or smallest elements along an axis, and where the first of them are."""
-    largest = direction == "GT"
+    largest, kept = direction == "GT", x.dtype
+    x = c.cast(x, u8) if kept is bool_ else x
     values = c.add("reduce_max" if largest else "reduce_min", x, axes=(axis,), keepdims=False)
     place = c.add("argmax" if largest else "argmin", x, axis=axis, keepdims=False, last=False)
-    return values, c.cast(place, c.result_dtype(1))
+    return c.cast(values, kept), c.cast(place, c.result_dtype(1))
 
 
 def _by_region(c: Call, given: Sequence[Operand], initial: Sequence[Operand], axes: Sequence[int]) -> list[Operand]:

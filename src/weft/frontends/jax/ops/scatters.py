@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from weft.frontends.jax.call import AGAIN, Call
+from weft.frontends.jax.ops.indexing import gathered
 from weft.frontends.jax.ops.reducers import updater_of
 from weft.frontends.jax.ops.window_indices import Windows, check, starts, tuples
 from weft.frontends.jax.registry import translates
@@ -26,13 +27,21 @@ def scatter(c: Call) -> Operand:
     x, indices, updates = c.operands
     known = _OF_TRUTHS if x.dtype is bool_ else REDUCTIONS
     how = updater_of(c)
-    if how not in known:
-        c.fail("it combines elements by a function that is not supported", f"use one of {', '.join(known)}")
     w = _windows(c, x, updates)
     check(c, w, x, indices, updates.rank)
+    if how not in known:
+        updates, how = _applied(c, w, x, indices, updates), "none"
     if x.dtype is bool_:
         return c.cast(_scattered(c, w, c.cast(x, u8), indices, c.cast(updates, u8), known[how]), bool_)
     return _scattered(c, w, x, indices, updates, known[how])
+
+
+def _applied(c: Call, w: Windows, x: Operand, indices: Operand, updates: Operand) -> Operand:
+    """Returns what the operation's region makes of elements and updates, where each element has one at most."""
+    if c.value("unique_indices") is not True or not c.operation.regions:
+        c.fail("it combines elements by a function that is not supported", f"use one of {', '.join(REDUCTIONS)}")
+    (made,) = c.region(0, [gathered(c, w, x, indices), updates])
+    return made if made.rank else c.add("expand", made, shape=updates.shape)
 
 
 def _windows(c: Call, x: Operand, updates: Operand) -> Windows:
