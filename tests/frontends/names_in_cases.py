@@ -147,11 +147,18 @@ def of_jax() -> set[str]:
     """StableHLO: operations in stored texts, in tests' sources, and in what JAX lowers the lists of functions to."""
     jax = importlib.import_module("jax")
     texts = [p.read_text() for p in (FOLDER / "jax").rglob("*") if p.suffix in (".mlir", ".py")]
-    for module, tables in (("functions", ("CASES", "FACTORS")), ("complex_functions", ("CASES",))):
+    for module, tables in (
+        ("functions", ("CASES", "FACTORS")),
+        ("complex_functions", ("CASES",)),
+        ("further_functions", ("FUNCTIONS",)),
+    ):
         found = importlib.import_module(f"tests.frontends.jax.{module}")
         for function, given in (case for name in tables for case in getattr(found, name).values()):
             texts.append(jax.jit(function, keep_unused=True).lower(*given).as_text())
     factors = importlib.import_module("tests.frontends.jax.functions").FACTORS
+    with jax.enable_x64(True):
+        for function, given in factors.values():
+            texts.append(jax.jit(function).lower(*[a.astype(np.float64) for a in given]).as_text())
     for name in ("cholesky", "triangles from the left"):  # for other devices than a CPU, as a test has them
         function, given = factors[name]
         texts.append(jax.export.export(jax.jit(function), platforms=["tpu"])(*given).mlir_module())

@@ -10,6 +10,7 @@ pytest.importorskip("jax")
 import jax
 from jax import export
 from tests.frontends.jax.functions import CASES, FACTORS, Array
+from tests.frontends.jax.further_functions import FUNCTIONS
 
 from weft.driver.checking.reference import run_graph
 from weft.frontends.dispatch import to_graph
@@ -33,9 +34,9 @@ def check(lowered: object, given: list[Array], wanted: list[Array]) -> None:
 
 
 @pytest.mark.sampled(12)
-@pytest.mark.parametrize("name", [*CASES, *FACTORS])
+@pytest.mark.parametrize("name", [*CASES, *FACTORS, *FUNCTIONS])
 def test_operation_equals_jax(name: str) -> None:
-    function, given = (CASES | FACTORS)[name]
+    function, given = (CASES | FACTORS | FUNCTIONS)[name]
     jitted = jax.jit(function, keep_unused=True)
     check(jitted.lower(*given), given, [np.asarray(v) for v in jax.tree.leaves(jitted(*given))])
 
@@ -47,6 +48,16 @@ def test_factors_by_operations_of_stablehlo(name: str) -> None:
     jitted = jax.jit(function)
     exported = export.export(jitted, platforms=["tpu"])(*given)
     check(exported, given, [np.asarray(v) for v in jax.tree.leaves(jitted(*given))])
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", FACTORS)
+def test_factors_of_doubles(name: str) -> None:
+    function, given = FACTORS[name]
+    doubles, jitted = [a.astype(np.float64) for a in given], jax.jit(function)
+    with jax.enable_x64(True):
+        lowered, wanted = jitted.lower(*doubles), [np.asarray(v) for v in jax.tree.leaves(jitted(*doubles))]
+    check(lowered, doubles, wanted)
 
 
 def test_rows_of_a_scan_are_not_copied() -> None:

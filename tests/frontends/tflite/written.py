@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import flatbuffers
@@ -43,18 +44,35 @@ class Sparse:
         return made
 
 
+@dataclass(frozen=True)
+class Quantised:
+    """A tensor whose integers stand for `(q - zero) * scale`, with one scale, or one for each index of *axis*."""
+
+    what: Any
+    scale: Any
+    zero: Any = 0
+    axis: int = 0
+
+
 KINDS = {
     "f": schema.TensorType.FLOAT32,
     "i": schema.TensorType.INT32,
     "b": schema.TensorType.INT8,
     "B": schema.TensorType.UINT8,
+    "h": schema.TensorType.INT16,
+    "e": schema.TensorType.FLOAT16,
 }
+
+
+VERSIONS = {"BROADCAST_TO": 2}
+"""The least version of an operator that the interpreter has, where it is not the first."""
 
 
 def one_operator(kind: str, options: Any, tensors: Mapping[str, Any], results: int, state: str = "") -> bytes:
     """Returns a model of an operator, whose *tensors* are its inputs and then its *results*, by name.
 
-    A tensor is a shape of floats; the letter of a type, and a shape; or, if it is constant, an array. The first is the input.
+    A tensor is a shape of floats; the letter of a type, and a shape; or, if it is constant, an array; or one of these as
+    `Quantised`. Inputs are the tensors without elements that no operator makes, but for those of a *state*.
     """
     return model_of([(kind, options, list(tensors)[:-results], list(tensors)[-results:])], tensors, state)
 
@@ -72,6 +90,7 @@ def model_of(
         code, operator = schema.OperatorCodeT(), schema.OperatorT()
         code.builtinCode = getattr(schema.BuiltinOperator, kind)
         code.deprecatedBuiltinCode = min(code.builtinCode, 127)
+        code.version = VERSIONS.get(kind, 1)
         operator.opcodeIndex = k
         operator.inputs, operator.outputs = (
             [names.index(n) if n else -1 for n in given] for given in (inputs, outputs)
@@ -81,14 +100,30 @@ def model_of(
             operator.builtinOptions = options
         model.operatorCodes.append(code)
         graph.operators.append(operator)
-    graph.inputs, graph.outputs = [0], [names.index(n) for n in operators[-1][3]]
+    made = {n for *_, outputs in operators for n in outputs} | set(state.split())
+    graph.inputs = [
+        k for k, (n, what) in enumerate(tensors.items()) if n not in made and isinstance(_inside(what), tuple)
+    ]
+    graph.outputs = [names.index(n) for n in operators[-1][3]]
     model.subgraphs = [graph]
     builder = flatbuffers.Builder()
     builder.Finish(model.Pack(builder), b"TFL3")
     return bytes(builder.Output())
 
 
+def _inside(what: Any) -> Any:
+    return what.what if isinstance(what, Quantised) else what
+
+
 def _tensor(name: str, what: Any, is_state: bool, buffers: list[Any]) -> Any:
+    if isinstance(what, Quantised):
+        tensor = _tensor(name, what.what, is_state, buffers)
+        tensor.quantization = schema.QuantizationParametersT()
+        tensor.quantization.scale, tensor.quantization.zeroPoint = (
+            np.atleast_1d(v).tolist() for v in (what.scale, what.zero)
+        )
+        tensor.quantization.quantizedDimension = what.axis
+        return tensor
     tensor = schema.TensorT()
     tensor.name, tensor.isVariable, tensor.buffer = name, is_state, 0
     if isinstance(what, tuple):

@@ -9,6 +9,7 @@ from weft.frontends.jax.dense_constants import DamagedConstant, splat_or_array
 from weft.frontends.jax.text.attribute_values import Dense
 from weft.frontends.jax.text.operations import Operation, TensorText, tensor_type
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator, static_sizes
+from weft.ir import Const, Expr
 from weft.support.dtypes import DType
 from weft.support.errors import UnknownValues
 
@@ -59,6 +60,10 @@ class Call(Builder):
         if found is None:
             self.fail(f"it needs sizes that are numbers: {x!r}", "export it with static shapes", UnknownValues)
         return found
+
+    def extents(self, x: Operand) -> list[int | Expr]:
+        """Returns the sizes of *x*, as integers where they are numbers."""
+        return [int(s.value) if isinstance(s, Const) else s for s in x.shape]
 
     # attributes
 

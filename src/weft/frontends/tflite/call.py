@@ -80,6 +80,16 @@ class LiteCall(Call):
         zero = self.cast(self.scalar(int(encoding.zero.reshape(-1)[0]), x.dtype), dtype)
         return self.pointwise(lambda v: quantization.quantize(self, v, scale, zero, dtype), x)
 
+    def rounded(self, b: Builder, x: Operand, i: int) -> Operand:
+        """Returns *x* rounded by *b* to numbers that input *i*, a state of integers, can hold; *x* itself for one of floats."""
+        described = self.given[i] if i < len(self.given) else None
+        if described is None or described.encoding is None or described.dtype is None or not described.dtype.is_int:
+            return x
+        scale, zero = (float(v.reshape(-1)[0]) for v in (described.encoding.scale, described.encoding.zero))
+        step, offset = b.scalar(scale, f32), b.cast(b.scalar(zero, f32), described.dtype)
+        held = quantization.quantize(b, x, step, offset, described.dtype)
+        return quantization.dequantize(b, held, step, offset, f32)
+
     def numbers_of(self, option: str) -> CompileTimeConstant:
         """Returns an option that is a vector of floats."""
         return CompileTimeConstant(np.asarray(self.attributes[option], np.float32))

@@ -13,7 +13,9 @@ from weft.frontends.tensorflow_operators.importing import named, translated
 from weft.frontends.tensorflow_operators.load_translations import load
 from weft.frontends.tflite import ops
 from weft.frontends.tflite.call import LiteCall, constant_of
+from weft.frontends.tflite.flatbuffer import Damaged
 from weft.frontends.tflite.lite_model import DOWNLOAD, LiteModel, LiteOperator, LiteTensor, Subgraph, read_model
+from weft.frontends.tflite.model_metadata import metadata_of
 from weft.frontends.tflite.registry import TABLE
 from weft.frontends.tflite.variable_states import Variables
 from weft.frontends.unsupported import unsupported_operators
@@ -64,7 +66,6 @@ class _Importer:
     def __init__(self, model: LiteModel) -> None:
         self.model = model
         self.graph = Graph("main")
-        self.graph.metadata = ModelMetadata(producer_name="tflite", description=model.description)
         self.evaluator = PartialEvaluator(self.graph)
         self.variables = Variables(self.evaluator)
         self.images: dict[Value, Operand] = {}
@@ -76,6 +77,7 @@ class _Importer:
         """Imports the main subgraph."""
         main = self.model.subgraphs[0]
         names = {k: main.names.get(k) or main.tensors[k].name for k in (*main.inputs, *main.outputs)}
+        self.graph.metadata = self._metadata([names[k] for k in main.inputs], [names[k] for k in main.outputs])
         declared = {names[k]: list(_declared(main.tensors[k])) for k in main.inputs}
         if len(declared) < len(main.inputs):
             raise ModelError("two of its inputs have one name", hint=DOWNLOAD)
@@ -98,6 +100,13 @@ class _Importer:
             taken.add(name)
             self.graph.output(self.evaluator.value(x, f"output {name}"), name)
         return self.variables.declared(self.graph)
+
+    def _metadata(self, inputs: Sequence[str], outputs: Sequence[str]) -> ModelMetadata:
+        model = self.model
+        try:
+            return metadata_of(model.description, model.metadata, model.whole, inputs, outputs)
+        except Damaged as error:
+            raise ModelError("its metadata is damaged or cut short", hint=DOWNLOAD) from error
 
     def call(self, name: object, inputs: Sequence[Held], evaluator: PartialEvaluator | None = None) -> list[Held]:
         """Imports subgraph *name*."""

@@ -15,6 +15,7 @@ import numpy as np
 from weft.frontends.content import existing, name_of
 from weft.frontends.tflite import flexbuffer, sparse_weights
 from weft.frontends.tflite.flatbuffer import Damaged, Table, root
+from weft.frontends.tflite.model_metadata import ENTRY
 from weft.frontends.tflite.schema import (
     BUILTINS,
     CUSTOM,
@@ -88,10 +89,12 @@ class Subgraph:
 
 @dataclass(frozen=True)
 class LiteModel:
-    """A model; its first subgraph is the main one."""
+    """A model; its first subgraph is the main one. *whole* are the bytes of its file, of which *metadata* are a part."""
 
     subgraphs: list[Subgraph]
     description: str
+    whole: memoryview
+    metadata: memoryview
 
 
 def read_model(model: str | os.PathLike[str] | bytes) -> LiteModel:
@@ -125,7 +128,15 @@ def _read(data: memoryview) -> LiteModel:
         if n < len(subgraphs) and not subgraphs[n].names:
             named = [*signature.tables(0), *signature.tables(1)]
             subgraphs[n].names = {int(t.number(1, "u32")): t.text(0) for t in named}
-    return LiteModel(subgraphs, table.text(3))
+    return LiteModel(subgraphs, table.text(3), data, _metadata(table, buffers))
+
+
+def _metadata(table: Table, buffers: Sequence[memoryview]) -> memoryview:
+    """Returns the bytes of the model's description of itself; none where there is none."""
+    found = [entry.number(1, "u32") for entry in table.tables(6) if entry.text(0) == ENTRY]
+    if found and found[0] >= len(buffers):
+        raise Damaged
+    return buffers[found[0]] if found else memoryview(b"")
 
 
 def _kind_of(code: Table) -> str:

@@ -93,10 +93,11 @@ def gru_cell(*, reset_after_product: bool) -> Cell:
     return cell
 
 
-def lstm_cell(*, coupled: bool = False) -> Cell:
+def lstm_cell(*, coupled: bool = False, kept: Function | None = None) -> Cell:
     """Returns long short-term memory (Hochreiter and Schmidhuber, 1997), gates in the order input, output, forget, candidate.
 
-    Peepholes are those of Gers and Schmidhuber (2000). The forget gate of a *coupled* one is one minus the input gate.
+    Peepholes are those of Gers and Schmidhuber (2000). The forget gate of a *coupled* one is one minus the input gate. A step
+    goes on with what *kept* makes of the memory, where one clips or rounds it.
     """
 
     def cell(b: Builder, d: Direction, x: Operand, states: States) -> States:
@@ -107,6 +108,7 @@ def lstm_cell(*, coupled: bool = False) -> Cell:
         if coupled:
             f = b.add("sub", b.scalar(1, i.dtype), i)
         memory = b.add("add", b.add("mul", f, memory), b.add("mul", i, d.functions[1](b, g)))
+        memory = memory if kept is None else kept(b, memory)
         o = d.functions[0](b, _with_peephole(b, d, o, 1, memory))
         return b.add("mul", o, d.functions[2](b, memory)), memory
 

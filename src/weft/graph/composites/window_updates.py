@@ -6,15 +6,22 @@ from collections.abc import Sequence
 
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
+from weft.ir import Expr
 
 
-def clamped(b: Builder, x: Operand, most: int) -> Operand:
+def clamped(b: Builder, x: Operand, most: int | Expr) -> Operand:
     """Returns integers kept between 0 and *most*."""
-    return b.add("minimum", b.add("maximum", x, b.scalar(0, x.dtype)), b.scalar(most, x.dtype))
+    last = b.cast(b.size(most), x.dtype) if isinstance(most, Expr) else b.scalar(most, x.dtype)
+    return b.add("minimum", b.add("maximum", x, b.scalar(0, x.dtype)), last)
 
 
 def write_window(
-    b: Builder, x: Operand, update: Operand, places: Sequence[Operand], sizes: Sequence[int], extents: Sequence[int]
+    b: Builder,
+    x: Operand,
+    update: Operand,
+    places: Sequence[Operand],
+    sizes: Sequence[int | Expr],
+    extents: Sequence[int | Expr],
 ) -> Operand:
     """Returns *x* with *update* written at *places*, numbers of int64; a window that would reach beyond it is moved inside.
 
@@ -28,8 +35,8 @@ def _written(
     x: Operand,
     update: Operand,
     places: Sequence[Operand],
-    sizes: Sequence[int],
-    extents: Sequence[int],
+    sizes: Sequence[int | Expr],
+    extents: Sequence[int | Expr],
     d: int,
 ) -> Operand:
     """Writes from dimension *d* on: of more than one, the window is read, and written in turn."""

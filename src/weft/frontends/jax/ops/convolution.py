@@ -36,13 +36,25 @@ def convolution(c: Call) -> Operand:
     if any(window.reversed):
         w = turned(c, w, [2 + d for d, r in enumerate(window.reversed) if r])
     groups = c.integer("feature_group_count")
-    if c.integer("batch_group_count") != 1:
-        c.fail("batch groups are not supported", "they are those of gradients: lower the function itself")
+    if (parts := c.integer("batch_group_count")) != 1:
+        x, groups = _batches_as_channels(c, x, w, parts, groups), parts
     y = _transposed(c, x, w, window, groups)
     if y is None:
         y = _direct(c, x, w, window, groups)
     order = _placed(c, y_order, "b", "f")
     return c.transpose(y, [order.index(d) for d in range(y.rank)])
+
+
+def _batches_as_channels(c: Call, x: Operand, w: Operand, parts: int, groups: int) -> Operand:
+    """Returns *x* with its parts of the batch side by side in its channels, of which each makes a part of the result's channels.
+
+    Gradients of grouped convolutions are such ones.
+    """
+    batch, outputs = c.static(x)[0], c.static(w)[0]
+    if parts < 1 or groups != 1 or batch % parts or outputs % parts:
+        c.fail(f"{parts} parts of a batch and {groups} groups are not those of {x!r} and {w!r}", AGAIN)
+    apart = c.transpose(c.reshape(x, [parts, batch // parts, *x.shape[1:]]), [1, 0, *range(2, x.rank + 1)])
+    return c.reshape(apart, [batch // parts, x.shape[1] * parts, *x.shape[2:]])
 
 
 def _direct(c: Call, x: Operand, w: Operand, window: Window, groups: int) -> Operand:

@@ -9,7 +9,7 @@ from typing import Final
 from weft.frontends.jax.call import AGAIN, Call
 from weft.frontends.jax.registry import Translation, translates
 from weft.graph.builder import Builder, CompileTimeConstant, Operand
-from weft.graph.composites.numerics import gamma_derivatives, special_functions
+from weft.graph.composites.numerics import gamma_derivatives, next_float, special_functions
 from weft.graph.composites.sequences import element, stack
 from weft.support.dtypes import SCALARS, DType, bool_, u8
 
@@ -230,6 +230,12 @@ def atan2(c: Call) -> Operand:
     return special_functions.atan2(c, c.operand(0), c.operand(1))
 
 
+@translates("next_after")
+def next_after(c: Call) -> Operand:
+    """The float next to an element in the direction of another."""
+    return next_float.next_after(c, c.operand(0), c.operand(1))
+
+
 @translates("shift_left")
 def shift_left(c: Call) -> Operand:
     """Bits moved to higher places."""
@@ -282,8 +288,9 @@ def clamp(c: Call) -> Operand:
 
 @translates("map")
 def map_(c: Call) -> tuple[Operand, ...]:
-    """A region for each element, computed for all of them at once."""
-    return tuple(c.region(0, c.operands))
+    """A region for each element, computed for all of them at once; one that looks at no element gives a number alone."""
+    made = c.region(0, c.operands)
+    return tuple([v if v.rank else c.add("expand", v, shape=c.operand(0).shape) for v in made])
 
 
 @translates("popcnt")

@@ -21,5 +21,9 @@ def shape_assertion(c: Call) -> tuple[Operand, ...]:
     """Checks a condition on sizes, which the caller's sizes fulfil unless it is known to be false."""
     condition = c.operand(0)
     if isinstance(condition, CompileTimeConstant) and not condition.symbolic and not condition.array.all():
-        c.fail(str(c.value("error_message")), "give other sizes")
+        message = str(c.value("error_message"))
+        for k, value in enumerate(c.operands[1:]):
+            known = value.array.item() if isinstance(value, CompileTimeConstant) and not value.rank else "?"
+            message = message.replace(f"{{{k}}}", str(known))
+        c.fail(message, "give other sizes")
     return ()

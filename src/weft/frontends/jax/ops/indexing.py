@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.frontends.jax.call import AGAIN, Call
-from weft.frontends.jax.ops.window_indices import Windows, check, stacked, starts, tuples
+from weft.frontends.jax.ops.window_indices import Windows, check, fit, stacked, starts, tuples
 from weft.frontends.jax.registry import translates
 from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.composites.window_updates import clamped, write_window
+from weft.ir import Expr
 from weft.support.dtypes import i64
 
 
@@ -24,8 +25,11 @@ def gather(c: Call) -> Operand:
     def dims(name: str) -> list[int]:
         return c.integers_of(numbers.get(name, []), name)
 
+    sizes = (
+        c.ints("slice_sizes") if len(c.operands) == 2 else c.late_sizes(c.operand(2), "size", "the shape of a window")
+    )
     w = Windows(
-        c.ints("slice_sizes"),
+        sizes,
         dims("offset_dims"),
         dims("collapsed_slice_dims"),
         dims("start_index_map"),
@@ -33,8 +37,13 @@ def gather(c: Call) -> Operand:
         dims("start_indices_batching_dims"),
         int(numbers.get("index_vector_dim", 0)),
     )
-    operand = c.static(x)
-    check(c, w, x, indices, len(c.result_shape()))
+    check(c, w, x, indices, len(c.result().shape))
+    return gathered(c, w, x, indices)
+
+
+def gathered(c: Call, w: Windows, x: Operand, indices: Operand) -> Operand:
+    """Returns windows of *x*; those that would reach beyond it are moved inside."""
+    operand = c.extents(x)
     firsts, shape = starts(c, w, indices)
     limits = [operand[d] - w.sizes[d] for d in w.indexed]
     firsts = [clamped(c, v, limits[n]) if n < len(limits) else v for n, v in enumerate(firsts)]
@@ -60,15 +69,15 @@ def _in_order(c: Call, w: Windows, x: Operand, lead: int, dims: Sequence[int]) -
 def dynamic_slice(c: Call) -> Operand:
     """A window whose place is data; dimensions of known places are sliced first."""
     x, sizes = c.operand(0), c.ints("sizes", "slice_sizes")
-    places, extents = c.operands[1:], c.static(x)
+    places, extents = c.operands[1:], c.extents(x)
     _check_window(c, x, sizes, places)
     for d in range(x.rank):
-        if sizes[d] < extents[d]:
+        if sizes[d] != extents[d]:
             x = _along(c, x, d, sizes[d], places[d], extents[d] - sizes[d])
     return x
 
 
-def _along(c: Call, x: Operand, d: int, size: int, place: Operand, most: int) -> Operand:
+def _along(c: Call, x: Operand, d: int, size: int, place: Operand, most: int | Expr) -> Operand:
     """Returns *size* elements of *x* along a dimension, from a place on."""
     first = clamped(c, c.reshape(c.cast(place, i64), ()), most)
     if isinstance(first, CompileTimeConstant) and not first.symbolic:
@@ -79,9 +88,8 @@ def _along(c: Call, x: Operand, d: int, size: int, place: Operand, most: int) ->
     return c.add("gather", x, c.add("add", c.add("range", start=0, size=size, step=1), first), axis=d)
 
 
-def _check_window(c: Call, x: Operand, sizes: Sequence[int], places: Sequence[Operand]) -> None:
-    extents = c.static(x)
-    if not len(sizes) == len(places) == x.rank or any(not 0 <= n <= s for n, s in zip(sizes, extents, strict=False)):
+def _check_window(c: Call, x: Operand, sizes: Sequence[int | Expr], places: Sequence[Operand]) -> None:
+    if not len(sizes) == len(places) == x.rank or not fit(sizes, c.extents(x)):
         c.fail(f"a window of {list(sizes)} at {len(places)} places is none of {x!r}", AGAIN)
 
 
@@ -90,6 +98,6 @@ def dynamic_update_slice(c: Call) -> Operand:
     """A tensor with a window written over at a place that is data."""
     x, update = c.operand(0), c.operand(1)
     places = c.operands[2:]
-    _check_window(c, x, c.static(update), places)
+    _check_window(c, x, c.extents(update), places)
     at = [c.reshape(c.cast(p, i64), ()) for p in places]
-    return write_window(c, x, update, at, c.static(update), c.static(x))
+    return write_window(c, x, update, at, c.extents(update), c.extents(x))

@@ -17,6 +17,7 @@ Formula: TypeAlias = "tuple[Any, ...]"
 """("argument", k), ("constant",), or the name of an operation, its direction or "", and the formulas of its operands."""
 
 COMMUTATIVE: Final = ("add", "multiply", "maximum", "minimum", "and", "or", "xor")
+_FIXED: Final = ("constant", "outside")
 _LARGEST: Final = 500
 """Operations of a region that is read as a formula; others are none that are known."""
 
@@ -38,12 +39,12 @@ def formulas_of(region: Region) -> list[Formula] | None:
 
 
 def _without_special_values(f: Formula) -> Formula:
-    """Returns x for `select(x == constant, constant, x)` and for `select(x != x, constant, x)`."""
-    if f[0] != "select" or len(f) != 5 or f[3] != ("constant",):
+    """Returns x for `select(x == constant, constant, x)` and for `select(x != x, constant, x)`; constants may be outside."""
+    if f[0] != "select" or len(f) != 5 or f[3][0] not in _FIXED:
         return f
     condition, value = f[2], f[4]
     special = condition[:2] in (("compare", "EQ"), ("compare", "NE"))
-    return value if special and condition[2] == value and condition[3] in (value, ("constant",)) else f
+    return value if special and condition[2] == value and condition[3] in (value, f[3]) else f
 
 
 def reducer_of(c: Call) -> str | None:

@@ -11,8 +11,9 @@ from weft.frontends.jax.call import AGAIN, Call
 from weft.frontends.jax.ops.elementwise import combine
 from weft.frontends.jax.ops.reducers import place_of_extreme, reducer_of
 from weft.frontends.jax.registry import translates
-from weft.graph import Array, Value
+from weft.graph import Array, Constant, Value
 from weft.graph.builder import CompileTimeConstant, Operand
+from weft.ir import ONE
 from weft.support.dtypes import DType, bool_, u8
 
 Combine: TypeAlias = Callable[[Sequence[Operand], Sequence[Operand]], list[Operand]]
@@ -86,27 +87,35 @@ def neutral(name: str, dtype: DType) -> Array | None:
 def _counts(x: Operand, axis: int) -> bool:
     """Tells whether *x* is known to have the numbers 0, 1 ... along *axis*."""
     if isinstance(x, CompileTimeConstant):
-        shape = [-1 if d == axis else 1 for d in range(x.rank)]
-        return not x.symbolic and bool((x.array == np.arange(x.array.shape[axis]).reshape(shape)).all())
+        return not x.symbolic and _are_counted(x.array, axis)
     while x.producer is not None and x.producer.operator.name in ("expand", "reshape", "cast"):
         (found,) = x.producer.inputs
-        if found is None or (x.producer.operator.name == "expand" and not _lies_along(found, axis)):
+        row = {"expand": found, "reshape": x}.get(x.producer.operator.name)
+        if found is None or (row is not None and not _lies_along(row, axis)):
             return False
         x = found
+    if isinstance(x, Constant):
+        return bool((x.array.reshape(-1) == np.arange(x.array.size)).all())
     return x.producer is not None and x.producer.operator.name == "range" and x.producer.attribute("start") == 0
+
+
+def _are_counted(a: Array, axis: int) -> bool:
+    shape = [-1 if d == axis else 1 for d in range(a.ndim)]
+    return bool((a == np.arange(a.shape[axis]).reshape(shape)).all())
 
 
 def _lies_along(x: Value, axis: int) -> bool:
     """Tells whether *x* is of size one along all dimensions but *axis*."""
-    return x.static_shape is not None and all(s == 1 or d == axis for d, s in enumerate(x.static_shape))
+    return all(s is ONE or d == axis for d, s in enumerate(x.shape))
 
 
 def _extreme(c: Call, x: Operand, axis: int, direction: str) -> tuple[Operand, Operand]:
     """Returns the largest or smallest elements along an axis, and where the first of them are."""
-    largest = direction == "GT"
+    largest, kept = direction == "GT", x.dtype
+    x = c.cast(x, u8) if kept is bool_ else x
     values = c.add("reduce_max" if largest else "reduce_min", x, axes=(axis,), keepdims=False)
     place = c.add("argmax" if largest else "argmin", x, axis=axis, keepdims=False, last=False)
-    return values, c.cast(place, c.result_dtype(1))
+    return c.cast(values, kept), c.cast(place, c.result_dtype(1))
 
 
 def _by_region(c: Call, given: Sequence[Operand], initial: Sequence[Operand], axes: Sequence[int]) -> list[Operand]:

@@ -13,6 +13,7 @@ from weft.frontends.jax.call import AGAIN, Call
 from weft.frontends.jax.ops.movement import counted, spread
 from weft.graph.builder import Operand
 from weft.graph.composites.sequences import concat
+from weft.ir import Expr
 from weft.support.dtypes import i64
 
 
@@ -25,7 +26,7 @@ class Windows:
     with the dimensions `index_batch` of the indices, and `index_dim` is where tuples lie.
     """
 
-    sizes: list[int]
+    sizes: Sequence[int | Expr]
     inner: list[int]
     dropped: list[int]
     indexed: list[int]
@@ -33,7 +34,7 @@ class Windows:
     index_batch: list[int]
     index_dim: int
 
-    def whole(self, shape: Sequence[int]) -> list[int]:
+    def whole(self, shape: Sequence[int | Expr]) -> list[int]:
         """Returns the dimensions of an operand of *shape* that windows have in whole, and no tuple has an index of."""
         used = {*self.indexed, *self.batch}
         return [d for d, s in enumerate(shape) if d not in used and self.sizes[d] == s and d not in self.dropped]
@@ -49,34 +50,40 @@ def check(c: Call, w: Windows, x: Operand, indices: Operand, rank: int) -> None:
     lists = [(of_x, x.rank), (w.indexed, x.rank), (w.inner, rank), (w.index_batch, indices.rank)]
     fits = all(len(set(v)) == len(v) and all(0 <= d < n for d in v) for v, n in lists)
     depth = (
-        1 if w.index_dim == indices.rank else c.static(indices)[w.index_dim] if 0 <= w.index_dim < indices.rank else -1
+        1 if w.index_dim == indices.rank else c.extents(indices)[w.index_dim] if 0 <= w.index_dim < indices.rank else -1
     )
     fits = fits and len(w.sizes) == x.rank and len(w.kept()) == len(w.inner) and len(w.batch) == len(w.index_batch)
-    fits = fits and depth == len(w.indexed) and all(0 <= n <= s for n, s in zip(w.sizes, c.static(x), strict=False))
+    fits = fits and depth == len(w.indexed) and fit(w.sizes, c.extents(x))
     if not fits:
         c.fail(f"its dimension numbers are not those of {x!r} and {indices!r}", AGAIN)
 
 
-def starts(c: Call, w: Windows, indices: Operand) -> tuple[list[Operand], list[int]]:
+def fit(sizes: Sequence[int | Expr], extents: Sequence[int | Expr]) -> bool:
+    """Tells whether windows may lie in a tensor: no size that is a number is larger than its extent, if that is one."""
+    pairs = zip(sizes, extents, strict=False)
+    return all(0 <= n <= s for n, s in pairs if isinstance(n, int) and isinstance(s, int))
+
+
+def starts(c: Call, w: Windows, indices: Operand) -> tuple[list[Operand], list[int | Expr]]:
     """Returns the first index of each window along each of `indexed`, then of `batch`, and the shape that they have."""
     if w.index_dim == indices.rank:
         indices = c.reshape(indices, [*indices.shape, 1])
     last = c.transpose(indices, [*[d for d in range(indices.rank) if d != w.index_dim], w.index_dim])
     last = c.cast(last, i64)
-    shape = c.static(last)[:-1]
+    shape = c.extents(last)[:-1]
     made = [_column(c, last, k, shape) for k in range(len(w.indexed))]
     places = [d - (d > w.index_dim) for d in w.index_batch]
     made += [spread(c, counted(c, shape[p], i64), [p], shape) for p in places]
     return made, shape
 
 
-def _column(c: Call, x: Operand, k: int, shape: Sequence[int]) -> Operand:
+def _column(c: Call, x: Operand, k: int, shape: Sequence[int | Expr]) -> Operand:
     piece = c.add("slice", x, starts=(k,), ends=(k + 1,), axes=(x.rank - 1,), steps=(1,))
     return c.reshape(piece, shape)
 
 
 def tuples(
-    c: Call, w: Windows, firsts: Sequence[Operand], shape: Sequence[int], operand: Sequence[int]
+    c: Call, w: Windows, firsts: Sequence[Operand], shape: Sequence[int | Expr], operand: Sequence[int | Expr]
 ) -> tuple[list[Operand], list[int], list[int]]:
     """Returns the indices of all elements of windows along the dimensions that are not whole, and their shape.
 

@@ -7,7 +7,7 @@ from weft.frontends.tflite.call import LiteCall
 from weft.frontends.tflite.registry import translates
 from weft.graph import Value
 from weft.graph.builder import Builder, CompileTimeConstant, Operand
-from weft.graph.composites.recurrent import Direction, Function, elman_cell, lstm_cell, recurrent_layer
+from weft.graph.composites.recurrent import Cell, Direction, Function, States, elman_cell, lstm_cell, recurrent_layer
 from weft.graph.composites.sequences import concat, element
 from weft.support.dtypes import f32
 
@@ -19,7 +19,7 @@ _GATES = (0, 3, 1, 2)
 def sequence_lstm(c: LiteCall) -> Results:
     """Long short-term memory over a sequence."""
     x = _steps_first(c, c.flag("time_major"))
-    y, _ = recurrent_layer(c, x, [_lstm(c, x, 0, 18, True)], lstm_cell())
+    y, _ = recurrent_layer(c, x, [_lstm(c, x, 0, 18, True)], _lstm_cell(c, 18))
     return _batch_first(c, element(c, y, 1, 0), c.flag("time_major"))
 
 
@@ -30,7 +30,7 @@ def bidirectional_lstm(c: LiteCall) -> Results:
     if any(c.has(i) for i in range(39, 48)):
         c.fail("auxiliary inputs are not supported", "convert the model without them")
     directions = [_lstm(c, x, 0, 35, True), _lstm(c, x, 17, 37, False)]
-    y, _ = recurrent_layer(c, x, directions, lstm_cell())
+    y, _ = recurrent_layer(c, x, directions, _lstm_cell(c, 35))
     both = [_batch_first(c, element(c, y, 1, k), c.flag("time_major", True)) for k in range(2)]
     return concat(c, both, 2) if c.flag("merge_outputs") else tuple(both)
 
@@ -42,8 +42,6 @@ def _lstm(c: LiteCall, x: Operand, first: int, state: int, forward: bool) -> Dir
             c.fail(f"{what} are not supported", "convert the model without them")
     if state == 18 and any(c.has(i) for i in range(20, 24)):
         c.fail("normalised layers are not supported", "convert the model without them")
-    for clip in ("cell_clip", "proj_clip"):
-        c.refuse(clip, 0.0)
     inputs, recurrence = (_joined(c, first + begin) for begin in (1, 5))
     bias = concat(c, [c.tensor(first + 12 + k, 1) for k in _GATES], 0)
     peepholes = [c.tensor(first + 9 + k) for k in (0, 2, 1)] if c.has(first + 9) else []
@@ -51,6 +49,23 @@ def _lstm(c: LiteCall, x: Operand, first: int, state: int, forward: bool) -> Dir
     hidden = recurrence.shape[0]
     initial = tuple([_state(c, x, i, hidden) for i in (state, state + 1)])
     return Direction(forward, inputs, recurrence, [_gate, function, function], initial, bias, None, peepholes)
+
+
+def _lstm_cell(c: LiteCall, state: int) -> Cell:
+    """Returns a step, whose memory is clipped; both states, inputs *state* and the next, are rounded where they are integers."""
+    limit = c.number("cell_clip", 0.0)
+
+    def kept(b: Builder, memory: Operand) -> Operand:
+        bounds = [b.scalar(v, memory.dtype) for v in (-limit, limit)]
+        return c.rounded(b, b.add("clip", memory, *bounds) if limit > 0 else memory, state + 1)
+
+    cell = lstm_cell(kept=kept)
+
+    def step(b: Builder, d: Direction, x: Operand, states: States) -> States:
+        h, memory = cell(b, d, x, states)
+        return c.rounded(b, h, state), memory
+
+    return step
 
 
 def _gate(b: Builder, x: Operand) -> Operand:

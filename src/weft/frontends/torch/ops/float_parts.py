@@ -1,8 +1,7 @@
-"""The parts of floats, and the floats next to others, by arithmetic on their bits."""
+"""The parts of floats, by arithmetic on their bits, and the floats next to others."""
 
 from __future__ import annotations
 
-import math
 from typing import Final, NamedTuple
 
 import ml_dtypes
@@ -10,6 +9,7 @@ import ml_dtypes
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import translates
 from weft.graph.builder import Operand, Results
+from weft.graph.composites.numerics.next_float import next_after
 from weft.support.dtypes import DType, f32, f64, i32, i64
 
 
@@ -48,19 +48,7 @@ def frexp(c: Call) -> Results:
 @translates("nextafter", "prims.nextafter.default")
 def nextafter(c: Call) -> Results:
     """The float next to self towards other."""
-    x, form = _float(c, c.operand("self", c.dtype))
-    y, zero, one = c.operand("other", c.dtype), c.scalar(0, x.dtype), c.scalar(1, form.bits)
-    bits = c.add("bit_cast", x, dtype=form.bits)
-    is_up, is_positive = c.add("less", x, y), c.add("less", zero, x)
-    grows = c.add("equal", is_up, is_positive)
-    step = c.add("where", grows, one, c.scalar(-1, form.bits))
-    moved = c.add("bit_cast", c.add("add", bits, step), dtype=x.dtype)
-    smallest = c.add("bit_cast", one, dtype=x.dtype)
-    from_zero = c.add("where", is_up, smallest, c.add("neg", smallest))
-    made = c.add("where", c.add("equal", x, zero), from_zero, moved)
-    made = c.add("where", c.add("equal", x, y), y, made)
-    is_nan = c.add("logical_or", c.add("is_nan", x), c.add("is_nan", y))
-    return c.add("where", is_nan, c.scalar(math.nan, x.dtype), made)
+    return next_after(c, c.operand("self", c.dtype), c.operand("other", c.dtype))
 
 
 def _float(c: Call, x: Operand) -> tuple[Operand, _Format]:

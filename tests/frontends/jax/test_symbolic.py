@@ -1,0 +1,31 @@
+"""Functions that JAX exports for sizes that are not known, interpreted for some, and compared with what JAX computes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+
+import jax
+from jax import export
+from tests.frontends.jax.symbolic_functions import FUNCTIONS, SIZES, X
+from tests.frontends.jax.test_operations import check
+
+import weft
+from weft.frontends.dispatch import to_graph
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_function_equals_jax(name: str) -> None:
+    function = jax.jit(FUNCTIONS[name])
+    exported = export.export(function)(*export.symbolic_args_specs((X,), SIZES))
+    check(exported, [X], [np.asarray(v) for v in jax.tree.leaves(function(X))])
+
+
+def test_sizes_that_break_a_constraint_are_told() -> None:
+    exported = export.export(jax.jit(lambda x: x * 2))(*export.symbolic_args_specs((X,), "2 * n, 4, 5"))
+    with pytest.raises(weft.ModelError, match="Division had remainder 1 when computing the value of 'n'"):
+        to_graph(exported, {"arg0": (3, 4, 5)})
+    assert to_graph(exported, {"arg0": (6, 4, 5)}).inputs[0].static_shape == (6, 4, 5)
