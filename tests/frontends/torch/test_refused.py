@@ -74,18 +74,18 @@ def test_messages(function: Callable[..., Any], x: Any, message: str) -> None:
     assert said(program(function, x)) == message
 
 
-class Branches(nn.Module):  # type: ignore[misc]
+class Branches(torch.nn.Module):  # type: ignore[misc,name-defined]
     def forward(self, x: Any) -> Any:
         return x if x.sum() > 0 else -x  # a line that PyTorch can't export
 
 
-class Converts(nn.Module):  # type: ignore[misc]
+class Converts(torch.nn.Module):  # type: ignore[misc,name-defined]
     def forward(self, x: Any) -> Any:
         y = x + 1
         return y.to(torch.float8_e4m3fn).float()  # a line of a type
 
 
-class Changes(nn.Module):  # type: ignore[misc]
+class Changes(torch.nn.Module):  # type: ignore[misc,name-defined]
     def forward(self, x: Any) -> Any:
         x.add_(1)  # a line that changes
         return x

@@ -18,7 +18,7 @@ _LOWEST: Final = float("-inf")
 class _Bags(NamedTuple):
     """The bags of a call: how many, of which each index is, and how many indices each has; and which indices count."""
 
-    count: Expr
+    number: Expr
     of_index: Operand
     counts: Operand
     kept: Operand | None
@@ -129,7 +129,7 @@ def _weighted(c: Call, rows: Operand) -> Operand:
 
 
 def _summed(c: Call, bags: _Bags, rows: Operand) -> Operand:
-    zeros = c.add("full", shape=(bags.count, rows.shape[1]), value=0, dtype=rows.dtype)
+    zeros = c.add("full", shape=(bags.number, rows.shape[1]), value=0, dtype=rows.dtype)
     places = c.add("expand", _column(c, bags.of_index), shape=rows.shape)
     return c.add("scatter_elements", zeros, places, _zero_unless(c, bags.kept, rows), axis=0, reduction="add")
 
@@ -139,7 +139,7 @@ def _largest(c: Call, bags: _Bags, rows: Operand, indices: Operand) -> tuple[Ope
     lowest, size = c.scalar(_LOWEST, rows.dtype), rows.shape[0]
     if bags.kept is not None:
         rows = c.add("where", _column(c, bags.kept), rows, lowest)
-    shape = (bags.count, rows.shape[1])
+    shape = (bags.number, rows.shape[1])
     places = c.add("expand", _column(c, bags.of_index), shape=rows.shape)
     start = c.add("full", shape=shape, value=_LOWEST, dtype=rows.dtype)
     most = c.add("scatter_elements", start, places, rows, axis=0, reduction="max")
