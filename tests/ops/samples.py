@@ -335,6 +335,8 @@ def _factors() -> dict[str, list[Sample]]:
     square = numbers(2, 5, 5) + 4 * np.eye(5)
     symmetric = square + square.swapaxes(1, 2)
     tall, vectors = numbers(2, 6, 4), np.tril(numbers(2, 6, 4) / 4, -1)
+    blocks = np.array([[[1.0, 2, 3, 4], [-2, 1, 5, 6], [0, 0, 7, 8], [0, 0, -2, 7]]])
+    real, imaginary = np.array([[1.0, 1, 7, 7]]), np.array([[2.0, -2, 4, -4]])
     return {
         "det": [Sample([square], magnitude=4000.0)],
         "lu": [Sample([square], magnitude=20.0), Sample([square[:, :3]], magnitude=20.0)],
@@ -352,6 +354,10 @@ def _factors() -> dict[str, list[Sample]]:
         ],
         "jacobi_eigen": [Sample([symmetric], magnitude=50.0)],
         "jacobi_columns": [Sample([tall], magnitude=50.0)],
+        "real_schur": [Sample([blocks], magnitude=50.0)],
+        "quasi_triangular_vectors": [Sample([blocks, real, imaginary], magnitude=50.0)],
+        "ldl": [Sample([symmetric - 8 * np.eye(5)], magnitude=50.0)],
+        "ldl_solve": [Sample([square, np.array([[-1, -1, 3, 5, 5]] * 2, np.int32), numbers(2, 5, 3)], magnitude=500.0)],
     }
 
 

@@ -45,7 +45,7 @@ def test_det() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
-@pytest.mark.parametrize("op", ["lu", "det", "cholesky", "householder_qr", "jacobi_eigen"])
+@pytest.mark.parametrize("op", ["lu", "det", "cholesky", "householder_qr", "jacobi_eigen", "ldl"])
 def test_compiled_code_for_small_matrices(op: str, n: int) -> None:
     """Loops over the columns that are left, of which there may always be fewer than a vector has."""
     x = np.random.default_rng(n).standard_normal((2, n, n)).astype(np.float32)
@@ -102,6 +102,62 @@ def test_jacobi() -> None:
     columns, turn = run_operator("jacobi_columns", [TALL])
     close(TALL @ turn, columns)
     close(np.sort(np.linalg.norm(columns, axis=1)), np.sort(np.linalg.svd(TALL)[1]))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7])
+def test_compiled_schur(n: int) -> None:
+    """The order of eigenvalues is one of roundings, so that compiled code is compared by its product."""
+    x = np.random.default_rng(n).standard_normal((2, n, n)).astype(np.float32)
+    graph = Graph()
+    for k, v in enumerate(graph.add_many("real_schur", [graph.input("x", x.shape, f32)])):
+        graph.output(v, f"y{k}")
+    form, q = weft.compile(graph, threads=1).run([x])
+    np.testing.assert_allclose(q @ form @ q.swapaxes(1, 2), x, atol=1e-5)
+    assert not np.tril(form, -2).any()
+
+
+@pytest.mark.parametrize("x", [SQUARE, DEFINITE, np.roll(np.eye(4), 1, 0)[None]], ids=["square", "definite", "cycle"])
+def test_schur(x: Array) -> None:
+    form, q = run_operator("real_schur", [x])
+    close(q @ form @ q.swapaxes(1, 2), x)
+    close(q @ q.swapaxes(1, 2), np.broadcast_to(np.eye(4), x.shape))
+    assert not np.tril(form, -2).any()
+    below = np.diagonal(form, -1, 1, 2)
+    assert not (below[:, 1:] * below[:, :-1]).any()  # blocks are of two rows
+    close(np.sort_complex(np.linalg.eigvals(form)), np.sort_complex(np.linalg.eigvals(x)))
+
+
+def test_schur_of_nan_ends() -> None:
+    form, _ = run_operator("real_schur", [np.where(np.eye(4) == 1, np.nan, SQUARE[0])])
+    assert np.isnan(np.diag(form)).all()
+
+
+def test_vectors_of_equal_eigenvalues_stay_finite() -> None:
+    """Of a matrix that has one direction only, each division is by the least that counts: vectors are scaled on the way."""
+    x = (np.eye(12) + np.eye(12, k=1)).astype(np.float32)
+    made = run_operator("quasi_triangular_vectors", [x, np.ones(12, np.float32), np.zeros(12, np.float32)])
+    assert np.isfinite(made).all()
+    vectors = made[0] / np.linalg.norm(made[0], axis=0)
+    np.testing.assert_allclose(x @ vectors, vectors, atol=1e-6)
+
+
+INDEFINITE = np.array(
+    [SQUARE[0] + SQUARE[0].T, [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 2], [0, 0, 2, 0]], np.diag([1.0, -2, 3, -4])]
+)
+
+
+def test_ldl() -> None:
+    packed, exchanges, zero = run_operator("ldl", [INDEFINITE])
+    assert zero.tolist() == [0, 0, 0]
+    assert exchanges[1].tolist() == [-2, -2, -4, -4]
+    assert exchanges[2].tolist() == [1, 2, 3, 4]
+    right = np.random.default_rng(3).standard_normal((3, 4, 2))
+    (x,) = run_operator("ldl_solve", [packed, exchanges, right])
+    close(INDEFINITE @ x, right)
+
+
+def test_ldl_tells_of_a_pivot_that_is_zero() -> None:
+    assert run_operator("ldl", [np.diag([1.0, 0.0, 2.0])])[2] == 2
 
 
 def test_what_is_no_square_matrix() -> None:

@@ -55,6 +55,8 @@ others are those of `weft.compile`; *threads* are by default `torch.get_num_thre
 """
 
 
+_FAKE: Final = torch._C._TorchDispatchModeKey.FAKE
+
 SAMPLES: Final = 64
 """About as many elements of a weight are compared in each call, at odd distances, which meet any pattern of rows and columns.
 
@@ -64,11 +66,22 @@ tensors.
 
 TENSORS: Final = _rt.Exchange(torch.Tensor)
 
+MODES: Final = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+"""The modes of `torch.compile`, which are those of PyTorch's own backend."""
+
 
 def weft_backend(
-    module: GraphModule, inputs: Sequence[Any], options: dict[str, Any] | None = None, **_: Any
+    module: GraphModule,
+    inputs: Sequence[Any],
+    options: dict[str, Any] | None = None,
+    mode: str | None = None,
+    **_: Any,
 ) -> Compiled:
-    """Compiles a graph that Dynamo captured; raises `InputError` for options that there are not."""
+    """Compiles a graph that Dynamo captured; raises `InputError` for options and modes that there are not.
+
+    Kernels and calls are the same in all modes; a warning says so of those that are not the default.
+    """
+    _check_mode(mode)
     unknown = sorted(set(options or {}) - set(OPTIONS))
     if unknown:
         raise InputError(
@@ -83,6 +96,13 @@ def weft_backend(
         decompositions=dict(decompositions()),
     )(module, inputs)
     return made
+
+
+def _check_mode(mode: str | None) -> None:
+    if mode is not None and mode not in MODES:
+        raise InputError(f"there is no mode {mode!r}", hint=f"the modes are {', '.join(map(repr, MODES))}")
+    if mode not in (None, "default"):
+        warnings.warn(f"the backend has one mode: {mode!r} changes nothing", stacklevel=2)
 
 
 def _compiled(module: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -> Compiled:
@@ -102,6 +122,11 @@ def _compiled(module: GraphModule, inputs: Sequence[Any], options: dict[str, Any
     made._boxed_call = True  # it is given the only references to its arguments
     run: Compiled = made
     return run
+
+
+def _is_traced() -> bool:
+    """Tells whether PyTorch asks for shapes and types alone (`FakeTensorMode`): tensors have no memory then."""
+    return torch._C._get_dispatch_mode(_FAKE) is not None
 
 
 def _is_packed(tensor: torch.Tensor) -> bool:
@@ -161,7 +186,7 @@ class _Run:
     """A compiled graph, called with tensors and numbers of PyTorch's."""
 
     def __init__(self, module: GraphModule, captured: Captured, model: ParameterModel | None) -> None:
-        self.model, self.parameters = model, captured.parameters
+        self.module, self.model, self.parameters = module, model, captured.parameters
         places = [n for n in module.graph.nodes if n.op == "placeholder"]
         self.arguments = [(k, _is_plain(places[k])) for k in captured.arguments]
         self.tokens = [k for k in captured.arguments if _is_token(places[k])]
@@ -174,6 +199,8 @@ class _Run:
         self.as_made = len(self.results) == len(output) and all(r.is_as_made for r in self.results)
 
     def __call__(self, args: list[Any]) -> list[Any]:
+        if _is_traced():
+            return _Interpreted(self.module)(args)
         for k in self.tokens:
             args[k] = torch.empty(0)
         given = [args[k] if is_plain else _array(args[k]) for k, is_plain in self.arguments]
@@ -235,6 +262,8 @@ class _Frozen:
         self.run: Compiled = _Interpreted(module)
 
     def __call__(self, args: list[Any]) -> list[Any]:
+        if _is_traced():
+            return _Interpreted(self.module)(args)
         with self.lock:
             if self.watch.has_changed([args[k] for k in self.static]):
                 weights = {k: args[k].detach() for k in self.static if not args[k].is_inference()}
@@ -255,6 +284,8 @@ class _Prepacked:
         self.run: _Run | _Interpreted | None = None
 
     def __call__(self, args: list[Any]) -> list[Any]:
+        if _is_traced():
+            return _Interpreted(self.module)(args)
         with self.lock:
             if self.run is None:
                 counted = {k: args[k].detach() for k in self.packed if not args[k].is_inference()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,3 +72,32 @@ CASES: dict[str, tuple[Callable[..., Any], Any, str]] = {
 @pytest.mark.parametrize(("function", "x", "message"), CASES.values(), ids=CASES)
 def test_messages(function: Callable[..., Any], x: Any, message: str) -> None:
     assert said(program(function, x)) == message
+
+
+class Branches(torch.nn.Module):  # type: ignore[misc,name-defined]
+    def forward(self, x: Any) -> Any:
+        return x if x.sum() > 0 else -x  # a line that PyTorch can't export
+
+
+class Converts(torch.nn.Module):  # type: ignore[misc,name-defined]
+    def forward(self, x: Any) -> Any:
+        y = x + 1
+        return y.to(torch.float8_e4m3fn).float()  # a line of a type
+
+
+class Changes(torch.nn.Module):  # type: ignore[misc,name-defined]
+    def forward(self, x: Any) -> Any:
+        x.add_(1)  # a line that changes
+        return x
+
+
+LINES: dict[str, Any] = {"PyTorch can't export": Branches, "of a type": Converts, "changes": Changes}
+
+
+@pytest.mark.parametrize("words", LINES)
+def test_errors_tell_the_line_of_the_module(words: str) -> None:
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    number = next(k for k, line in enumerate(lines, 1) if re.search(f"# a line .*{words}", line))
+    with pytest.raises(weft.ModelError) as told:
+        weft.compile(LINES[words]().eval(), example_inputs=(X,))
+    assert f"test_refused.py:{number}" in str(told.value)

@@ -21,6 +21,8 @@ from torch.export import ExportedProgram, default_decompositions
 from torch.fx import GraphModule, Node
 
 from weft.frontends.torch.complex_numbers import is_known
+from weft.frontends.torch.fused_operators import fused_operators
+from weft.frontends.torch.gradients import gradients
 from weft.frontends.torch.ops.primitives import AS_ATEN
 from weft.frontends.torch.region_calls import GRAPHS
 from weft.support.errors import ModelError
@@ -65,7 +67,7 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
 @lru_cache(maxsize=1)
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """Returns PyTorch's decompositions of all operators that the table does not have."""
-    known = {**decomposition_table, **dict(default_decompositions().items())}
+    known = {**decomposition_table, **dict(default_decompositions().items()), **fused_operators(), **gradients()}
     return {op: how for op, how in known.items() if not is_known(name_of(op)) and name_of(op) not in LEFT_WHOLE}
 
 

@@ -12,6 +12,7 @@ import torch
 from torch.export import ExportedProgram
 
 from weft.frontends.frontend import Shapes
+from weft.frontends.torch.source_lines import line_of_error
 from weft.support.dim import Dim
 from weft.support.errors import InputError, ModelError
 
@@ -44,6 +45,7 @@ def export_module(
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelError(
             f"PyTorch can't export the {type(module).__name__}: {reason}",
+            where=line_of_error(error, __file__),
             hint="see that torch.export.export(module, inputs) succeeds",
         ) from error
 

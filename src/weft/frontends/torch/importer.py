@@ -15,6 +15,7 @@ from weft.frontends.input_shapes import InputShapes
 from weft.frontends.torch.complex_numbers import Complex
 from weft.frontends.torch.decompose import decomposed
 from weft.frontends.torch.nodes import NodeImporter, Scope, check_operators
+from weft.frontends.torch.source_lines import with_line
 from weft.graph import Constant, Graph, declare_states
 from weft.graph.builder import CompileTimeConstant
 from weft.ir import ExprLike
@@ -61,6 +62,7 @@ class _Importer(NodeImporter):
             else:
                 raise ModelError(
                     f"the program changes its input {spec.target!r}",
+                    where=with_line(str(node), node) if isinstance(node, Node) else None,
                     hint="return the new value in the module, instead of writing it in place",
                 )
         return declare_states(self.graph, states, {}) if states else self.graph

@@ -159,7 +159,7 @@ class NodeImporter:
         _check_strided(node, source)
         arguments = _arguments(node, scope) | {RANDOM_STREAM: self.random.stream}
         operands = list(_operands(arguments))
-        dtype, operand_dtype = _result_type(node, source), _operand_type(node, source)
+        dtype, operand_dtype = _result_type(node, with_line(source, node)), _operand_type(node, with_line(source, node))
         translate = _translation(node, arguments)
         self.graph.is_extended |= TABLE.is_foreign(name_of(node.target))
 

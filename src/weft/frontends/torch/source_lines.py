@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import traceback
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Final
 
@@ -29,8 +31,20 @@ def source_line(node: Node) -> str | None:
 
 def _own_line(node: Node) -> str | None:
     trace = node.meta.get("stack_trace")
-    frames = _FRAME.findall(trace) if isinstance(trace, str) else []
-    own = [(file, line) for file, line in frames if not _OF_PYTORCH.search(file)]
+    return _innermost(_FRAME.findall(trace)) if isinstance(trace, str) else None
+
+
+def line_of_error(error: Exception, caller: str) -> str | None:
+    """Returns the innermost line outside of PyTorch, and behind the file *caller*, that *error* was raised at.
+
+    Where PyTorch only reads the user's program, and doesn't run it, its message quotes the line.
+    """
+    frames = [(f.filename, str(f.lineno)) for f in traceback.extract_tb(error.__traceback__) if f.filename != caller]
+    return _innermost(frames) or _innermost(_FRAME.findall(str(error)))
+
+
+def _innermost(frames: Sequence[tuple[str, str]]) -> str | None:
+    own = [(file, line) for file, line in frames if not _OF_PYTORCH.search(file) and not file.startswith("<")]
     if not own:
         return None
     file, line = own[-1]

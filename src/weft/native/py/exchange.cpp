@@ -11,6 +11,8 @@ Exchange::Exchange(nb::object type) : type_(std::move(type)), table_(exchange_ta
 bool Exchange::view(nb::handle object, nb::dlpack::dltensor &view) const {
     if (!PyObject_TypeCheck(object.ptr(), reinterpret_cast<PyTypeObject *>(type_.ptr()))) return false;
     if (table_->view_of(object.ptr(), &view) != 0) throw nb::python_error();
+    bool is_empty = std::find(view.shape, view.shape + view.ndim, 0) != view.shape + view.ndim;
+    if (view.data == nullptr && !is_empty) throw nb::value_error("a tensor has no memory, as fake ones and those of meta have none");
     view.data = static_cast<char *>(view.data) + view.byte_offset;
     return true;
 }

@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from tests.frontends.torch.cases.tensors import INTS, ROWS, A, Case, X
 from tests.frontends.torch.modules import numbers
+
+
+def bags(table: torch.Tensor, i: torch.Tensor, ends: torch.Tensor, w: torch.Tensor) -> Any:
+    """Bags of rows of all modes, and what the gradients of a table and of the factors of rows are made of."""
+    whole = A._embedding_bag(table, i, ends, False, 2, False, None, True, 3)
+    each, empty = torch.tensor([0, 0, 0, 2, 2]), torch.zeros(0, dtype=torch.int64)
+    grad, sizes, twice = whole[0] + 1, torch.tensor([3, 0, 2]), torch.tensor([1, 4, 1, 4])
+    return (
+        whole[:3],
+        *[
+            torch.nn.functional.embedding_bag(i, table, ends[:3], mode=mode, padding_idx=-2)
+            for mode in ("sum", "mean", "max")
+        ],
+        torch.nn.functional.embedding_bag(i, table, ends, mode="sum", per_sample_weights=w, include_last_offset=True),
+        A._embedding_bag_forward_only(table, i, ends[:3], False, 1)[0],
+        A._embedding_bag_backward(grad, i, ends[:3], empty, sizes, sizes, 5, False, 0, False, w, 3),
+        A._embedding_bag_backward(grad, twice, ends[:3], empty, sizes, sizes, 5, True, 0, False, None),
+        A._embedding_bag_dense_backward(grad, i, each, sizes, sizes, 5, False, 1, None),
+        A._embedding_bag_dense_backward(grad, i, each, whole[2], whole[3].clamp(0), 5, False, 2, None),
+        A._embedding_bag_per_sample_weights_backward(grad, table, i, ends[:3], each, 0, 3),
+    )
+
 
 CASES: dict[str, Case] = {
     "reductions": (
@@ -125,6 +149,10 @@ CASES: dict[str, Case] = {
             *torch.unique((3 * x).round(), return_inverse=True, return_counts=True),
         ),
         [X, numbers(3, 7, seed=8)],
+    ),
+    "bags of rows": (
+        bags,
+        [numbers(5, 4), torch.tensor([1, 3, 4, 3, 0]), torch.tensor([0, 3, 3, 5]), numbers(5, seed=9)],
     ),
     "histograms": (
         lambda x, w: (

@@ -25,6 +25,18 @@ def singular(x: torch.Tensor, *, full: bool) -> Any:
     return s, u[..., :k] @ (s[..., None] * vh[..., :k, :]), u.mT @ u, vh @ vh.mT, A._linalg_svd(x, False, False)[1]
 
 
+def general_eigen(x: torch.Tensor) -> Any:
+    """The eigenvalues in order, and the differences of products with vectors, whose lengths are told, from their multiples."""
+    values, vectors = torch.linalg.eig(x)
+    real, imaginary = torch.view_as_real(values).unbind(-1)
+    v, w = torch.view_as_real(vectors).unbind(-1)
+    apart = x @ v - (v * real[:, None] - w * imaginary[:, None]), x @ w - (v * imaginary[:, None] + w * real[:, None])
+    alone = torch.view_as_real(torch.linalg.eigvals(x)).unbind(-1)
+    return (real.sort(-1)[0], imaginary.sort(-1)[0], v.square().sum(-2) + w.square().sum(-2), apart), [
+        t.sort(-1)[0] for t in alone
+    ]
+
+
 CASES: dict[str, Case] = {
     "determinants": (
         lambda x: (A._linalg_det(x)[0], A._linalg_slogdet(x)[:2]),
@@ -78,6 +90,11 @@ CASES: dict[str, Case] = {
     "pseudoinverses": (
         lambda x, y: (torch.linalg.pinv(x), torch.linalg.pinv(y, hermitian=True), torch.linalg.pinv(x, rtol=0.5)),
         [TALL, DEFINITE],
+    ),
+    "eigenvalues that are complex": (general_eigen, [numbers(3, 5, 5, seed=4)]),
+    "factors of indefinite matrices": (
+        lambda x, b: (A.linalg_ldl_factor_ex(x), A.linalg_ldl_solve(*A.linalg_ldl_factor_ex(x[0])[:2], b)),
+        [SQUARE + SQUARE.mT, RIGHT],
     ),
     "exponentials of matrices": (lambda x: A.linalg_matrix_exp(x * torch.tensor([0.1, 2.0])[:, None, None]), [SQUARE]),
     "distances": (
