@@ -260,13 +260,15 @@ class Session:
         return plans
 
     def _keep(self, task: Task, trial: Trial) -> None:
-        """Stores a trial, and the incumbent's time beside it."""
-        measured = trial.outcome.measured
+        """Stores a trial, and the incumbent's time beside it: both of one moment, by which a later session finds their ratio."""
+        measured, now = trial.outcome.measured, time()
         failure = "" if measured is not None else trial.outcome.result.kind  # type: ignore[union-attr]
         key = task.workload.digest, self.hardware.digest, weft.__version__
-        beside = [] if measured is None else [Measurement(*key, str(task.plan), _median(measured.incumbent))]
+        beside = (
+            [] if measured is None else [Measurement(*key, str(task.plan), _median(measured.incumbent), time=now)]
+        )
         seconds = None if measured is None else beside[0].seconds * measured.ratio.middle  # type: ignore[operator]
-        found = Measurement(*key, trial.plan, seconds, failure, time(), self.options.tuner)
+        found = Measurement(*key, trial.plan, seconds, failure, now, self.options.tuner)
         self.store.add(found, *beside)
 
     def _keep_refused(self, tuner: TaskTuner) -> None:
