@@ -186,7 +186,7 @@ class TaskTuner:
     def _resume(self, known: Sequence[Measurement]) -> None:
         """Takes over earlier measurements, where the incumbent was measured beside them.
 
-        A candidate is compared with the incumbent of the same moment: the speed of a machine differs from one session to the next.
+        A candidate is compared with the incumbent of the same moment: a machine's speed differs from one session to the next.
         Where that one is not known, the fastest takes its place.
         """
         own = str(self.task.plan)
