@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any, Final
@@ -148,6 +149,37 @@ def test_a_session_goes_on_where_it_stopped(database: Path, monkeypatch: pytest.
     assert {t.plan for trials in first.trials.values() for t in trials} <= kept
     assert again
     assert not again & kept
+
+
+class SlowingMachine(Machine):
+    """A machine that is three times as slow after the first candidate, which gains nothing."""
+
+    def __call__(self, job: RunJob) -> Measured:
+        if self.runs == 0:
+            return Machine.__call__(self, replace(job, incumbent=job.candidate))
+        found = super().__call__(job)
+        return replace(found, times=(3 * found.times[0],), incumbent=(3 * found.incumbent[0],))
+
+
+def test_what_was_fast_before_a_kill_wins_later_whatever_the_machine_s_speed(
+    database: Path, monkeypatch: pytest.MonkeyPatch, is_faster: None
+) -> None:
+    monkeypatch.setattr(measurer, "run", SlowingMachine(0.5))
+    monkeypatch.setattr(sessions.Session, "_winner", lambda *_: None)  # it is killed before
+    assert tune(database, ONE_KERNEL, trials=6).winners == []
+    monkeypatch.undo()
+    monkeypatch.setattr(sessions, "local_executors", lambda **_: (ThreadPoolExecutor(1), ThreadPoolExecutor(1)))
+    monkeypatch.setattr(tune_model, "compare_models", lambda *_: Interval(0.7, 0.8, 0.9))
+    monkeypatch.setattr(measurer, "run", FastWhenMeasuredAgain(1.2))
+    (winner,) = tune(database, ONE_KERNEL, trials=1).winners
+    assert winner.ratio.middle == 0.5
+
+
+class FastWhenMeasuredAgain(Machine):
+    """A machine where what is measured again, in other memory, takes half the time."""
+
+    def __call__(self, job: RunJob) -> Measured:
+        return Machine(0.5)(job) if job.seed else super().__call__(job)
 
 
 def test_an_interrupted_session_keeps_all(database: Path, monkeypatch: pytest.MonkeyPatch, is_faster: None) -> None:

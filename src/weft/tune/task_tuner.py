@@ -184,17 +184,23 @@ class TaskTuner:
         return Samples.of_times(Features.joined(self._features), seconds)
 
     def _resume(self, known: Sequence[Measurement]) -> None:
-        """Takes over earlier measurements, where the incumbent was measured beside them."""
-        beside = [m.seconds for m in known if m.plan == str(self.task.plan) and m.seconds is not None]
+        """Takes over earlier measurements, where the incumbent was measured beside them.
+
+        A candidate is compared with the incumbent of the same moment: a machine's speed differs from one session to the next.
+        Where that one is not known, the fastest takes its place.
+        """
+        own = str(self.task.plan)
+        incumbent = [(m.time, m.seconds) for m in known if m.plan == own and m.seconds is not None]
+        beside, least = dict(incumbent), min([s for _, s in incumbent], default=0.0)
         last = {m.plan: m for m in known}  # a winner may have been refused after it was found fast
         for m in last.values() if beside else ():
             try:
                 point = self.space.point_of(parse_plan(m.plan))
             except ParseError:
                 continue  # by another version of Weft
-            if m.plan != str(self.task.plan) and not self.history.contains(point[None, :])[0]:
+            if m.plan != own and not self.history.contains(point[None, :])[0]:
                 self.history.add(point[None, :], np.zeros(1))
-                self._note(point, m.plan, 0.0 if m.seconds is None else min(beside) / m.seconds)
+                self._note(point, m.plan, beside.get(m.time, least) / m.seconds if m.seconds else 0.0)
         self._learn()
 
 

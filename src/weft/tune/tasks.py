@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -14,12 +15,13 @@ from weft.driver.build import Compilation
 from weft.driver.kernel import KernelRequest
 from weft.driver.measure.device_profile import kernel_seconds
 from weft.driver.measure.profile import Profiler
-from weft.driver.measure.roofline import Standing
+from weft.driver.measure.roofline import Standing, work_of_program
 from weft.driver.workloads import kernel_workload
 from weft.loop import Program, canonical_text, print_program, structure_text
 from weft.records import KERNEL, Workload
 from weft.schedule import carry_out
 from weft.support.digest import digest
+from weft.support.errors import InputError
 from weft.targets import Target
 from weft.tune.cache_state import WARM, CacheState, cache_states
 from weft.tune.measure import BuildJob
@@ -63,6 +65,13 @@ class Task:
     def room(self) -> float:
         """The part of the incumbent's time that a faster schedule can save at most: the part beyond its limit."""
         return 1.0 - (self.part_of_limit or 0.0)
+
+    @cached_property
+    def operations(self) -> float:
+        """The arithmetic operations of its calls in one run, whatever the schedule; 0 where sizes are symbolic."""
+        with suppress(InputError):
+            return self.calls * work_of_program(self.program, self.target).operations
+        return 0.0
 
     @property
     def job(self) -> BuildJob:

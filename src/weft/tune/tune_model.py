@@ -27,7 +27,7 @@ from weft.support.arguments import check_threads
 from weft.support.errors import InputError
 from weft.support.knobs import PRETUNED
 from weft.tune.graph import SHARE, Budget, GraphReport, GraphTuner, tune_graph
-from weft.tune.measure import PLACES, Interval, enclosing, median_interval
+from weft.tune.measure import PLACES, Interval, check_cluster, enclosing, median_interval
 from weft.tune.strategies import check_tuner
 from weft.tune.tasks import tasks_of
 from weft.tune.tuning_session import HOPE, GraphTask, Session, Status, TuneOptions, TuneReport, Watch, Winner
@@ -71,13 +71,16 @@ def tune(
     `tcp://host:8786`, whose machines build and run the candidates.
 
     Raises `InputError` for invalid arguments, `ModelError` for a model that can't be compiled, `RecordsError` if the database
-    can't be written, and `ToolchainError` if a package that *tuner* needs is not installed.
+    can't be written, `ToolchainError` if a package that *tuner* needs is not installed, and `DeviceError` for a cluster that does
+    not answer, or whose machines are not like this one.
     """
     options = TuneOptions(_positive(minutes), trials, tuner, check_threads(threads) or 1, seed, cluster)
     check_tuner(tuner)
     begin, cache = perf_counter(), default_cache()
     machine = target_here(target, None, cache)
     check_runs_here(machine, target, "tune where the model is to run")
+    if cluster is not None:
+        check_cluster(cluster, machine)
     on_device = machine.kind == "grid"
     with Store(records) as store:
         followed = CompileOptions(records=os.fspath(records))

@@ -117,8 +117,9 @@ class GraphTask:
 class Status:
     """The progress of a session.
 
-    It describes the latest candidate, of *task*, which takes *share* of a run; *speedup* is the best of that task so far.
-    *trials* candidates were tried in *seconds* of *budget*.
+    It describes the latest candidate, of *task*, which takes *share* of a run; *speedup* is the best of that task so far, and
+    *rate* its GFLOP/s, 0 where there is no arithmetic. *trials* candidates were tried in *seconds* of *budget*. The next seconds
+    go to the kernel *upcoming*, for which a gain of the part *hope* of a run is expected; empty where nothing is left to try.
     """
 
     task: Task | GraphTask
@@ -127,6 +128,9 @@ class Status:
     trials: int
     seconds: float
     budget: float
+    rate: float = 0.0
+    upcoming: str = ""
+    hope: float = 0.0
 
 
 Watch = Callable[[Status], object]
@@ -207,9 +211,13 @@ class Session:
 
     def _next(self) -> int | None:
         """Returns the task of which the next slice is expected to save most of a run; None where none is."""
-        saved = [t.seconds * self._expected_gain(n) for n, t in enumerate(self.tasks)]
+        saved = self._savings()
         best = max(range(len(saved)), key=saved.__getitem__, default=None)
         return best if best is not None and saved[best] > 0 else None
+
+    def _savings(self) -> list[float]:
+        """Returns the seconds of a run that a slice of each task is expected to save."""
+        return [t.seconds * self._expected_gain(n) for n, t in enumerate(self.tasks)]
 
     def _expected_gain(self, n: int) -> float:
         """Returns the part of its time that the next slice of a task is expected to save."""
@@ -260,13 +268,13 @@ class Session:
         return plans
 
     def _keep(self, task: Task, trial: Trial) -> None:
-        """Stores a trial, and the incumbent's time beside it."""
-        measured = trial.outcome.measured
+        """Stores a trial, and the incumbent's time beside it: both of one moment, by which a later session finds their ratio."""
+        measured, now = trial.outcome.measured, time()
         failure = "" if measured is not None else trial.outcome.result.kind  # type: ignore[union-attr]
         key = task.workload.digest, self.hardware.digest, weft.__version__
-        beside = [] if measured is None else [Measurement(*key, str(task.plan), _median(measured.incumbent))]
+        beside = [] if measured is None else [Measurement(*key, str(task.plan), _median(measured.incumbent), time=now)]
         seconds = None if measured is None else beside[0].seconds * measured.ratio.middle  # type: ignore[operator]
-        found = Measurement(*key, trial.plan, seconds, failure, time(), self.options.tuner)
+        found = Measurement(*key, trial.plan, seconds, failure, now, self.options.tuner)
         self.store.add(found, *beside)
 
     def _keep_refused(self, tuner: TaskTuner) -> None:
@@ -277,9 +285,21 @@ class Session:
 
     def _tell(self, tuner: TaskTuner) -> None:
         if self.watch is not None:
-            budget = 60 * self.options.minutes
-            share = tuner.task.seconds / self.whole
-            self.watch(Status(tuner.task, share, tuner.speedup, self.count, self.elapsed, budget))
+            self.watch(self._status(tuner))
+
+    def _status(self, tuner: TaskTuner) -> Status:
+        task, following = tuner.task, self._next()
+        return Status(
+            task,
+            share=task.seconds / self.whole,
+            speedup=tuner.speedup,
+            trials=self.count,
+            seconds=self.elapsed,
+            budget=60 * self.options.minutes,
+            rate=1e-9 * tuner.speedup * task.operations / task.seconds if task.seconds else 0.0,
+            upcoming="" if following is None else self.tasks[following].name,
+            hope=max(self._savings()) / self.whole,
+        )
 
     def _winner(self, tuner: TaskTuner) -> Winner | None:
         """Measures the best candidate of a task again; returns it if it is faster beyond noise."""

@@ -19,6 +19,8 @@ from weft.driver.measure.roofline import Level, Roofs
 from weft.targets import host
 from weft.tune import tune_model, tuning_session
 from weft.tune.measure import Interval, measurer
+from weft.tune.tasks import Task
+from weft.tune.tuning_session import HOPE
 
 
 @pytest.fixture
@@ -204,3 +206,15 @@ def test_the_table_names_the_task_at_work(tune: Cli) -> None:
     )
     assert len(seen) == 3
     assert all("> " in s and "2.00" in s and "candidates" in s for s in seen)
+    assert all("GFLOP/s" in s and "next: " in s and "of a run" in s for s in seen)
+
+
+def test_the_rate_is_that_of_the_best_and_the_next_kernel_is_the_most_hopeful(tune: Cli) -> None:
+    seen: list[tuning_session.Status] = []
+    options = {"tuner": "random", "shapes": {"batch": 4}, "graph": False, "roofline": False}
+    report = tune_model.tune("mlp.onnx", records="found.db", trials=3, watch=seen.append, **options)  # type: ignore[arg-type]
+    for s in seen:
+        assert isinstance(s.task, Task)
+        assert s.rate == pytest.approx(2 * s.task.operations / s.task.seconds / 1e9)
+        assert s.upcoming in {t.name for t in report.tasks}
+        assert 0 < s.hope <= HOPE

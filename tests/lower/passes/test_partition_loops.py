@@ -115,6 +115,21 @@ def main(A: f32[3, 8], B: f32[13, 8], C: f32[16, 8]):
 """
 
 
+def test_partition_loops_copies_nothing_for_a_digit_of_a_small_part(golden: Golden) -> None:
+    """The remainder of the tile is that of one digit, and is cut off; its input's border is the other's, and stays a test."""
+    text = """
+def main(A: f32[10], C: f32[3, 10, 40]):
+    for cy in parallel(0, 30):
+        for z in range(0, 2):
+            P = alloc("global", f32[1])
+            P[0] = select(1 <= cy % 10, A[cy % 10 - 1], 0.0)
+            for i in unrolled(0, 40):
+                if cy // 10 * 40 + i < 96:
+                    C[cy // 10, cy % 10, i] = P[0] * 2.0
+"""
+    golden(before_and_after(text, partitioned))
+
+
 def test_partition_loops_separates_what_was_concatenated(golden: Golden) -> None:
     golden(before_and_after(CONCATENATED, partitioned))
 

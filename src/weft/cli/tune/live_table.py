@@ -18,6 +18,8 @@ WIDTH: Final = 24
 
 MOST_ROWS: Final = 12
 
+COLUMNS: Final = ("kernel", "share", "tried", "speedup", "GFLOP/s", "best so far")
+
 
 def curve(speedups: list[float], width: int = WIDTH) -> str:
     """Returns the best speedup so far, over the trials, as a line of bars: the lowest is none, the highest the last."""
@@ -39,11 +41,13 @@ class LiveTable:
         self.live = live
         self.rows: dict[str, list[float]] = {}
         self.shares: dict[str, float] = {}
+        self.rates: dict[str, float] = {}
 
     def __call__(self, status: Status) -> None:
         """Takes in the outcome of one candidate, and draws."""
         self.rows.setdefault(status.task.name, []).append(status.speedup)
         self.shares[status.task.name] = status.share
+        self.rates[status.task.name] = status.rate
         if self.live is not None:
             self.live.update(self.table(status))
 
@@ -52,14 +56,23 @@ class LiveTable:
         left = max(0.0, status.budget - status.seconds)
         rate = status.trials / max(status.seconds, 1e-9)
         title = f"{human_time(left)} left, {status.trials} candidates, {rate:.1f} a second"
-        table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-        for heading in ("kernel", "share", "tried", "speedup", "best so far"):
+        table = Table(title=title, title_justify="left", caption=_plans(status), caption_justify="left")
+        table.box, table.pad_edge = None, False
+        for heading in COLUMNS:
             table.add_column(heading, justify="left" if heading in ("kernel", "best so far") else "right", no_wrap=True)
         for name, speedups in sorted(self.rows.items(), key=lambda row: -self.shares[row[0]])[:MOST_ROWS]:
             mark = "> " if name == status.task.name else "  "
-            cells = (f"{self.shares[name]:.0%}", str(len(speedups)), f"{max(speedups):.2f}", curve(speedups))
+            rate_text = f"{self.rates[name]:.1f}" if self.rates[name] else ""
+            cells = (f"{self.shares[name]:.0%}", str(len(speedups)), f"{max(speedups):.2f}", rate_text, curve(speedups))
             table.add_row(mark + name, *cells)
         return table
+
+
+def _plans(status: Status) -> str:
+    """Returns which kernel the next seconds go to, and why."""
+    if not status.upcoming:
+        return ""
+    return f"next: {status.upcoming}, which may save {status.hope:.1%} of a run"
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from weft.driver.measure.work import Work, count_work
 from weft.driver.progress import Progress
 from weft.graph import Constant, Group
 from weft.ir import Const
+from weft.loop import Program
 from weft.lower import expand_math
 from weft.targets import Target
 from weft.te import to_program
@@ -144,7 +145,12 @@ def _arena(made: Compilation) -> int:
 def work_of(group: Group, target: Target) -> Work:
     """Returns the work of a group of nodes, straight from its formulas."""
     inputs, outputs = group.tensors()
-    return count_work(expand_math(to_program(inputs, outputs, group.name, group.sizes), target).entry)
+    return work_of_program(to_program(inputs, outputs, group.name, group.sizes), target)
+
+
+def work_of_program(program: Program, target: Target) -> Work:
+    """Returns the work of a kernel's unscheduled loops; raises `InputError` where an extent is symbolic."""
+    return count_work(expand_math(program, target).entry)
 
 
 def _standing(made: Compilation, group: Group, times: Sequence[float], held: float, roofs: Roofs) -> Standing:

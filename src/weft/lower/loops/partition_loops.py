@@ -129,11 +129,13 @@ class _Partition(BoundedRewriter):
 
     def _decided_in(self, s: For) -> int:
         """Returns the stores in those parts of a loop whose guards its cut decides: if these are few, loops inside it are cut."""
-        body = s.body
-        while isinstance(body, Alloc):
-            body = body.body
-        parts = body.body if isinstance(body, Seq) else (body,)
-        return sum(stores_in(p) for p in parts if any(s.var in free_vars(g) for g in self.guards.of(p)))
+        return sum(stores_in(p) for p in _parts_of(s) if any(s.var in free_vars(g) for g in self.guards.of(p)))
+
+    def _decides_much(self, s: For, cut: Cut) -> bool:
+        """Answers whether *cut* decides guards in more of a nest than a small part, such as the padding of a tile's input."""
+        true, parts = set(cut.true), _parts_of(s, of_nest=True)
+        decided = [p for p in parts if not true.isdisjoint(self.guards.of(p))] if true else parts
+        return sum(map(stores_in, decided)) * SMALL_PART >= stores_in(s.body)
 
     def _is_in_registers(self, body: Stmt, var: Var | None = None) -> bool:
         """Answers whether vectors in registers are guarded one by one: the branches take longer than the arithmetic.
@@ -154,7 +156,7 @@ class _Partition(BoundedRewriter):
         made: list[tuple[Digit, Cut]] = []
         for digit in digits_of(guards, s, self.bounds):
             cut = digit.cut(guards, s, self.bounds)
-            if cut is not None:
+            if cut is not None and self._decides_much(s, cut):
                 made.append((digit, cut))
         return made
 
@@ -166,6 +168,14 @@ def _others(digit: Digit, cut: Cut) -> tuple[Expr, ...]:
     if first not in (ZERO, ONE) or after not in (last, end):
         return ()
     return ((ZERO,) if first is ONE else ()) + ((last,) if after is last else ())
+
+
+def _parts_of(s: For, *, of_nest: bool = False) -> tuple[Stmt, ...]:
+    """Returns the statements of a loop's body, inside its allocations, and, *of_nest*, inside the loops that are all its body."""
+    body = s.body
+    while isinstance(body, Alloc) or (of_nest and isinstance(body, For) and body.kind is not LoopKind.UNROLLED):
+        body = body.body
+    return body.body if isinstance(body, Seq) else (body,)
 
 
 def _with_body(s: For, body: Stmt) -> For:
