@@ -60,7 +60,9 @@ def test_files_of_several_seeds_are_one_run(bench: Import, tmp_path: Path, capsy
     told = capsys.readouterr().out
     assert " 128 trials  ga                 0.250 (0.250 - 0.250)  sa-xgb / it 4.000" in told
     assert "sa-xgb after 128 trials / ga after 512: 2.000" in told
-    assert "C6       after 128:  sa-xgb / ga 4.000  95% of the rules' speed after 1 trials (median; 2 of 2 seeds" in told
+    assert (
+        "C6       after 128:  sa-xgb / ga 4.000  95% of the rules' speed after 1 trials (median; 2 of 2 seeds" in told
+    )
 
 
 def test_trials_until_a_speed_are_counted_from_one(bench: Import) -> None:
