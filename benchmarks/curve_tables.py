@@ -13,6 +13,11 @@ from weft.tune.features import Doubles
 
 GUIDED = "sa-xgb"
 GENETIC = "ga"
+RIVALS = ("random", GENETIC)
+COMPARED = 128
+"""Trials after which layers are compared one by one."""
+
+OF_THE_RULES = 0.95
 LEAST = 1e-3
 RESAMPLES = 2000
 
@@ -103,6 +108,30 @@ def show(curves: Curves) -> None:
     if {GUIDED, GENETIC} <= set(tuners) and most >= 512:
         gain = mean_of([a - b for a, b in zip(table(GUIDED, 128), table(GENETIC, 512), strict=True)])
         print(f"{GUIDED} after 128 trials / {GENETIC} after 512: {gain}")
+    if GUIDED in tuners:
+        show_layers(curves, rows, tuners)
+
+
+def show_layers(curves: Curves, rows: dict[str, dict[str, list[list[float]]]], tuners: Sequence[str]) -> None:
+    """Print for each layer how the guided tuner compares with its best rival, and when it is as fast as the rules, nearly."""
+    rivals = [t for t in tuners if t in RIVALS]
+    for layer, of in rows.items():
+        best = curves.best_known[layer]
+        guided = logs(of[GUIDED], COMPARED, best).mean()
+        others = {t: logs(of[t], COMPARED, best).mean() for t in rivals}
+        against = "".join([f"  {GUIDED} / {t} {np.exp(guided - x):.3f}" for t, x in others.items()])
+        needed = [trials_for(c, OF_THE_RULES) for c in of[GUIDED]]
+        reached = sum(n <= len(c) for n, c in zip(needed, of[GUIDED], strict=True))
+        print(
+            f"{layer:8} after {COMPARED}:{against}  {OF_THE_RULES:.0%} of the rules' speed after {np.median(needed):.0f} trials"
+            f" (median; {reached} of {len(needed)} seeds reached it)"
+        )
+
+
+def trials_for(scores: Sequence[float], wanted: float) -> int:
+    """Return the trials until *wanted* is reached; one more than there are where it is not."""
+    reached = np.flatnonzero(np.asarray(scores) >= wanted)
+    return int(reached[0]) + 1 if len(reached) else len(scores) + 1
 
 
 def draw(curves: Curves, path: Path) -> None:

@@ -1,6 +1,6 @@
 """Whether a record's ratio is found again: some records of a database, measured anew beside their incumbents.
 
-    ../.venv/bin/python remeasure_records.py DB MODEL... [--count 20] [--seed 0] [--seconds 0.5] [--limit 0.03]
+    ../.venv/bin/python remeasure_records.py DB MODEL... [--count 50] [--seed 0] [--seconds 0.5] [--limit 0.03]
 
 The records are drawn by chance from those whose kernels the models have: the models tell the loops, and which weights are cold
 (`tune.cache_state`). Each is measured as winners are, one at a time, by a process of its own, in several places of memory. The
@@ -42,7 +42,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("db", type=Path)
     parser.add_argument("models", nargs="+")
-    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=VERIFIED.seconds)
     parser.add_argument("--limit", type=float, default=0.03)

@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from curve_tables import best_after
+from curve_tables import best_after, trials_for
 from tuner_curves import LIMITS
 from tuner_layers import layer_task, sketches_of
 from tuner_memo import Memory
@@ -90,12 +90,6 @@ def case_curves(
 
 def _marks(trials: int) -> list[int]:
     return [n for n in (8, 16, 32, 64, 128, 256) if n <= trials]
-
-
-def trials_for(scores: Sequence[float], wanted: float) -> int:
-    """Return the trials until *wanted* is reached; one more than there are where it is not."""
-    reached = np.flatnonzero(np.asarray(scores) >= wanted)
-    return int(reached[0]) + 1 if len(reached) else len(scores) + 1
 
 
 def show(curves: dict[str, dict[str, list[list[float]]]], trials: int) -> None:

@@ -60,6 +60,14 @@ def test_files_of_several_seeds_are_one_run(bench: Import, tmp_path: Path, capsy
     told = capsys.readouterr().out
     assert " 128 trials  ga                 0.250 (0.250 - 0.250)  sa-xgb / it 4.000" in told
     assert "sa-xgb after 128 trials / ga after 512: 2.000" in told
+    assert (
+        "C6       after 128:  sa-xgb / ga 4.000  95% of the rules' speed after 1 trials (median; 2 of 2 seeds" in told
+    )
+
+
+def test_trials_until_a_speed_are_counted_from_one(bench: Import) -> None:
+    trials_for = bench("curve_tables").trials_for
+    assert [trials_for([0.5, 0.96, 0.9], x) for x in (0.4, 0.95, 0.97)] == [1, 2, 4]
 
 
 def test_seeds_are_counted_or_a_range(bench: Import) -> None:
