@@ -134,8 +134,8 @@ def written(name: str, model: Any, folder: Path) -> tuple[Any, Any]:
     frozen = convert_variables_to_constants_v2(call.get_concrete_function())
     (folder / f"{name}.pb").write_bytes(frozen.graph.as_graph_def().SerializeToString())
     sizes = [3 if d == 0 else 9 if s is None else s for d, s in enumerate(spec.shape)]
-    x = RNG.integers(0, 30, sizes).astype(np.int32) if spec.dtype == tf.int32 else RNG.standard_normal(sizes)
-    x = x if spec.dtype == tf.int32 else x.astype(np.float32)
+    x: Any = RNG.integers(0, 30, sizes) if spec.dtype == tf.int32 else RNG.standard_normal(sizes)
+    x = x.astype(spec.dtype.as_numpy_dtype)
     return x, call(tf.constant(x)).numpy()
 
 
