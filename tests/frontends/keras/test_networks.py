@@ -30,6 +30,7 @@ def test_network_equals_keras(name: str) -> None:
     made = model(*inputs)
     results = made if isinstance(made, tuple | list) else [made]
     assert len(results) == len(wanted)
+    assert any(w.std() > 0.01 * np.abs(w).max() and np.abs(w[0] - w[1]).max() > 0.01 * np.abs(w).max() for w in wanted)
     for got, want in zip(results, wanted, strict=True):
         assert got.shape == want.shape
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())

@@ -143,7 +143,7 @@ def test_an_attribute_of_lists_is_refused() -> None:
     whole = io.BytesIO((FOLDER / "sequences.h5").read_bytes())
     with h5py.File(whole, "r+") as file:
         lists = np.array([np.zeros(3, np.uint8), np.zeros(2, np.uint8)], object)
-        file["model_weights/dense_2"].attrs.create("weight_names", lists, dtype=h5py.vlen_dtype(np.uint8))
-    assert "the attribute 'weight_names' of /model_weights/dense_2 is damaged: it is of no texts or numbers" in said(
+        file["model_weights/conv1d"].attrs.create("weight_names", lists, dtype=h5py.vlen_dtype(np.uint8))
+    assert "the attribute 'weight_names' of /model_weights/conv1d is damaged: it is of no texts or numbers" in said(
         whole.getvalue()
     )
