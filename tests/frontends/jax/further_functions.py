@@ -68,6 +68,7 @@ FUNCTIONS: Final[dict[str, Case]] = {
     ),
     "a composite": (lax.composite(lambda v: v * 2 + 1, name="mine.line"), [X]),
     "samples": (drawn, [np.array(3, np.int32)]),
+    "Bessel functions": (lambda x: (lax.bessel_i0e(x * 9), lax.bessel_i1e(x * 9)), [X]),
     "neighbours": (
         lax.nextafter,
         [np.array([0, 1, -1, 2, 5, np.inf, 0], np.float32), np.array([1, 2, 2, -3, 5, 0, -1], np.float32)],

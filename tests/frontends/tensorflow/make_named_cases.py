@@ -86,6 +86,9 @@ case(
     lambda i: tf.nn.embedding_lookup(tf.constant(np.arange(12, dtype=np.float32).reshape(4, 3)), i),
     np.array([2, 0, 3], np.int32),
 )
+for _rows, _columns in ((3, 5), (5, 3)):
+    case(f"MatrixDiagPart.{_rows}{_columns}", op("MatrixDiagPart"), f(2, _rows, _columns))
+    case(f"MatrixSetDiag.{_rows}{_columns}", op("MatrixSetDiag"), f(2, _rows, _columns), f(2, 3))
 
 
 def main() -> None:

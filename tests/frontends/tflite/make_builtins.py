@@ -129,6 +129,13 @@ CASES["broadcast_args"] = (
     [f(2, 1, 3)],
 )
 
+for name, kind, lengths in (("abs", "COMPLEX_ABS", (8, 16)), ("real", "REAL", (4, 4)), ("imag", "IMAG", (1, 8))):
+    high, wide = lengths[0], lengths[1] // 2 + 1
+    of_transform = {"x": (2, 6, 10), "n": np.array(lengths, np.int32), "t": ("F", (2, high, wide))}
+    of_transform |= {"s": np.array([2, high * wide], np.int32), "r": ("F", (2, high * wide)), "y": (2, high * wide)}
+    steps = [("RFFT2D", options("Rfft2d"), ["x", "n"], ["t"]), ("RESHAPE", options("Reshape"), ["t", "s"], ["r"])]
+    CASES[f"rfft2d.{name}"] = (model_of([*steps, (kind, None, ["r"], ["y"])], of_transform), [f(2, 6, 10)])
+
 
 def run(model: bytes, inputs: list[Any]) -> list[Any]:
     """Returns the results of the interpreter."""

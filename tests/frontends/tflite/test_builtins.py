@@ -9,9 +9,12 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
+from tests.frontends.tflite.flat_writer import buffer_of
 
+import weft
 from weft.driver.checking.reference import run_graph
 from weft.frontends.dispatch import to_graph
+from weft.frontends.tflite.schema import BUILTINS
 
 with np.load(io.BytesIO(lzma.decompress((Path(__file__).parent / "builtins.npz.xz").read_bytes()))) as _archive:
     ARRAYS: Final[dict[str, Any]] = dict(_archive)
@@ -23,3 +26,12 @@ def test_operator(case: str) -> None:
     (got,) = run_graph(graph, {v.name: ARRAYS[f"{case}.input{k}"] for k, v in enumerate(graph.inputs)})
     assert (got.dtype, got.shape) == (want.dtype, want.shape)
     np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
+
+
+def test_products_of_complex_numbers_are_refused() -> None:
+    codes = [(min(BUILTINS.index(kind), 127), None, 1, BUILTINS.index(kind)) for kind in ("RFFT2D", "MUL")]
+    tensors = [([4, 8], 0, None, "x"), ([2], 2, 1, "n"), ([4, 5], 8, None, "t"), ([4, 5], 8, None, "y")]
+    graph = (tensors, [0], [3], [(0, [0, 1], [2]), (1, [2, 2], [3])])
+    lengths = np.array([4, 8], np.int32).tobytes()
+    with pytest.raises(weft.ModelError, match="MUL y: complex numbers are only reshaped, or taken apart"):
+        to_graph(buffer_of((3, codes, [graph], "", [(), (lengths,)]), b"TFL3"))

@@ -61,6 +61,7 @@ KINDS = {
     "B": schema.TensorType.UINT8,
     "h": schema.TensorType.INT16,
     "e": schema.TensorType.FLOAT16,
+    "F": schema.TensorType.COMPLEX64,
 }
 
 

@@ -48,9 +48,18 @@ class LiteCall(Call):
         """Returns input *i* as numbers: dequantised if it is quantised."""
         x = super().tensor(i, rank)
         described = self.given[i]
+        if described is not None and described.is_complex:
+            self.fail("complex numbers are only reshaped, or taken apart", "take their real and imaginary parts before")
         if described is None or described.encoding is None or not x.dtype.is_int:
             return x
         return self._numbers(x, described.encoding, described.encoding.axis)
+
+    def pairs(self, i: int = 0) -> Operand:
+        """Returns input *i*, complex numbers, as real ones: pairs in a last dimension more."""
+        described = self.given[i]
+        if described is None or not described.is_complex:
+            self.fail(f"its input {i} is of no complex numbers", "convert the model again")
+        return super().tensor(i)
 
     def weight(self, i: int, perm: Sequence[int]) -> Operand:
         """Returns input *i* as numbers with its dimensions in another order, in which its integers are kept."""

@@ -9,7 +9,7 @@ from typing import Final
 from weft.frontends.jax.call import AGAIN, Call
 from weft.frontends.jax.registry import Translation, translates
 from weft.graph.builder import Builder, CompileTimeConstant, Operand
-from weft.graph.composites.numerics import gamma_derivatives, next_float, special_functions
+from weft.graph.composites.numerics import bessel_series, gamma_derivatives, next_float, special_functions
 from weft.graph.composites.sequences import element, stack
 from weft.support.dtypes import SCALARS, DType, bool_, u8
 
@@ -53,6 +53,7 @@ for _name, _op in {
 
 translates("digamma")(lambda c: gamma_derivatives.digamma(c, c.operand(0)))
 translates("zeta")(lambda c: gamma_derivatives.zeta(c, c.operand(0), c.operand(1)))
+translates("bessel_i1e")(lambda c: bessel_series.bessel_i(c, c.operand(0), 1, scaled=True))
 translates("cbrt")(lambda c: special_functions.cbrt(c, c.operand(0)))
 translates("erf_inv")(lambda c: special_functions.erfinv(c, c.operand(0)))
 translates("erfc")(lambda c: special_functions.erfc(c, c.operand(0)))

@@ -7,7 +7,7 @@ import numpy as np
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph import Array
-from weft.graph.builder import Operand, total
+from weft.graph.builder import Operand, static_sizes, total
 from weft.graph.composites.run_time import late_shapes
 from weft.ir import ONE, Expr, as_expr
 from weft.ops import simplify_size
@@ -186,10 +186,11 @@ def matrix_diag(c: Call) -> Operand:
 
 @translates("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
 def diag_part(c: Call) -> Operand:
-    """The diagonals of square matrices."""
+    """The main diagonals of matrices."""
     x = c.tensor(0)
-    _check_square(c, x, 1)
-    return _diagonal(c, x)
+    rest = _rows_below(c, x, 1)
+    made = _diagonal(c, x)
+    return c.add("slice", made, starts=(0,), ends=(-rest,), axes=(made.rank - 1,), steps=(1,)) if rest else made
 
 
 def _diagonal(c: Call, x: Operand) -> Operand:
@@ -199,17 +200,21 @@ def _diagonal(c: Call, x: Operand) -> Operand:
 
 @translates("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3")
 def set_diag(c: Call) -> Operand:
-    """Square matrices with other diagonals."""
+    """Matrices with other main diagonals."""
     x, diagonal = c.tensor(0), c.tensor(1)
-    _check_square(c, x, 2)
+    rest = _rows_below(c, x, 2)
+    if rest:
+        diagonal = c.add("pad", diagonal, pads=(*[0] * (2 * diagonal.rank - 1), rest))
     return c.add("where", _on_diagonal(c, *x.shape[-2:]), c.reshape(diagonal, [*diagonal.shape, ONE]), x)
 
 
-def _check_square(c: Call, x: Operand, k: int) -> None:
-    if x.rank < 2 or x.shape[-1] is not x.shape[-2] or (c.has(k) and c.ints_at(k, "the place of the diagonal") != [0]):
-        c.fail(
-            f"only main diagonals of square matrices are supported, not those of {x!r}", "build the model without it"
-        )
+def _rows_below(c: Call, x: Operand, k: int) -> int:
+    """Returns how many rows of a matrix its main diagonal does not reach; input *k*, if there is one, says which one is meant."""
+    sizes = static_sizes(x.shape[-2:])
+    is_main = not c.has(k) or c.ints_at(k, "the place of the diagonal") == [0]
+    if x.rank < 2 or not is_main or (sizes is None and x.shape[-1] is not x.shape[-2]):
+        c.fail(f"only main diagonals of matrices are supported, not those of {x!r}", "build the model without it")
+    return 0 if sizes is None else max(sizes[0] - sizes[1], 0)
 
 
 def _on_diagonal(c: Call, rows: Expr, columns: Expr) -> Operand:

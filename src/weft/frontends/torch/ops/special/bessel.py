@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from weft.frontends.torch.call import Call
-from weft.frontends.torch.ops.special import bessel_series as bessel
 from weft.frontends.torch.registry import Translation, translates
 from weft.graph.builder import Results
+from weft.graph.composites.numerics import bessel_series as bessel
 
 
 def _of_order(kind: str, order: int) -> Translation:
