@@ -216,10 +216,16 @@ def verdict_of(op: Any, samples: int, how: str = "export") -> Verdict:
     return worst
 
 
-def main() -> None:
-    """Tries all operators, or those that match, and prints one line each and a summary."""
+def database() -> dict[str, Any]:
+    """Returns PyTorch's entries of operators that take float32, by their names."""
     from torch.testing._internal.common_methods_invocations import op_db
 
+    chosen = [op for op in op_db if torch.float32 in op.supported_dtypes("cpu")]
+    return {f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name: op for op in chosen}
+
+
+def main() -> None:
+    """Tries all operators, or those that match, and prints one line each and a summary."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--match", default="*", help="a pattern of names")
     parser.add_argument("--names", help="a file of names, one a line")
@@ -229,10 +235,8 @@ def main() -> None:
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     wanted = set(Path(given.names).read_text().split()) if given.names else None
-    chosen = [op for op in op_db if torch.float32 in op.supported_dtypes("cpu")]
     found: dict[str, list[str]] = {}
-    for op in chosen:
-        name = f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
+    for name, op in database().items():
         if not fnmatch.fnmatchcase(name, given.match) or (wanted is not None and name not in wanted):
             continue
         start = time.process_time()
