@@ -33,6 +33,7 @@ from tests.support.time_limit import TooSlow, limited
 from torch.utils import _pytree as pytree
 
 import weft
+from weft.frontends.torch.export_module import exported
 
 SAMPLES: Final = 3
 SECONDS: Final = 60
@@ -77,8 +78,17 @@ def elements(t: torch.Tensor) -> np.ndarray[Any, Any]:
 
 
 def of_factors(name: str, made: Sequence[Any]) -> list[Any]:
-    """Returns what does not depend on the signs of vectors that a matrix is factored by: their product, and their angles."""
+    """Returns what does not depend on the signs of vectors that a matrix is factored by: their product, and their angles.
+
+    Of eigenvalues in no order it is the sums of their powers, and of their vectors, of any direction in the complex plane, the
+    sum of their squares, each times its value.
+    """
     arrays = [np.asarray(a) for a in made]
+    if name in ("linalg.eig", "linalg.eigvals"):
+        values, *vectors = [a[..., 0] + 1j * a[..., 1] for a in arrays]
+        sums = [(values**k).sum(-1) for k in range(1, values.shape[-1] + 1)]
+        squares = [v * values[..., None, :] @ v.conj().mT for v in vectors]
+        return [part for a in (*sums, *squares) for part in (a.real, a.imag)]
     if name == "linalg.eigh":
         values, v = arrays
         return [values, v * values[..., None, :] @ v.mT, v.mT @ v]
@@ -176,7 +186,7 @@ def _draws(module: OfTensors) -> bool:
 def _compared(name: str, module: OfTensors, wanted: list[np.ndarray[Any, Any]]) -> Verdict:
     """Does so with a module, of which PyTorch computes what is *wanted*; one that may change its tensors is given copies."""
     try:
-        program = torch.export.export(module, module.tensors)
+        program = exported(module, module.tensors)
     except Exception as error:
         return Verdict("not exported", f"{type(error).__name__}: {error}"[:160])
     try:
