@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+import weft.frontends.torch.nodes  # noqa: F401 # which fills the tables
 from weft.frontends.torch.complex_numbers import COMPLEX
 from weft.frontends.torch.decompose import decompositions, name_of
-from weft.frontends.torch.nodes import TABLE
 from weft.frontends.torch.ops.complex_numbers import PART_BY_PART
+from weft.frontends.torch.registry import TABLE
 
 NOT_READ: Final[Mapping[str, str]] = {
     "special_airy_ai, poisson, binomial, hash_tensor": "not supported",
