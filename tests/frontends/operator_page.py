@@ -1,4 +1,4 @@
-"""The tables of all formats but ONNX and PyTorch as the page `docs/operators_of_formats.md`.
+"""The tables of all formats but ONNX as the page `docs/operators_of_formats.md`.
 
 python -m tests.frontends.operator_page > docs/operators_of_formats.md
 """
@@ -182,7 +182,7 @@ def page() -> str:
             lines.append(f"| {family.replace('_', ' ')} | {', '.join(sorted(names[family]))} |".replace("*", "\\*"))
         lines += ["", "| not read | why, and what to do |", "|---|---|"]
         lines += [f"| {name} | {why} |".replace("*", "\\*") for name, why in f.not_read.items()]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *importlib.import_module("tests.frontends.torch.operators_section").section()]) + "\n"
 
 
 if __name__ == "__main__":

@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("h5py")
+pytest.importorskip("torch")
 
 from tests.frontends.operator_page import FORMATS, Format, page
+from tests.frontends.torch import operators_section
+
+from weft.frontends.torch.registry import TABLE
 
 PAGE = Path(__file__).parents[2] / "docs" / "operators_of_formats.md"
 CHECKLIST = Path(__file__).with_name("relay_operators.txt").read_text(encoding="utf-8").splitlines()[1:]
@@ -38,6 +42,12 @@ def test_page_is_up_to_date() -> None:
 def test_what_is_not_read_is_not_in_the_table(f: Format) -> None:
     read = {name for names in f.names().values() for name in names}
     assert not read & words_of(f)
+
+
+def test_what_pytorch_has_and_is_not_read_is_in_no_table() -> None:
+    named = {name for names in operators_section.NOT_READ for name in re.findall(r"\w*_\w+", names)} - {"linalg_eig"}
+    assert len(named) > 3
+    assert not named & {operators_section.short(name) for name in TABLE}
 
 
 @pytest.mark.parametrize("f", [f for f in FORMATS if f.title in NAMES], ids=lambda f: f.title)

@@ -108,6 +108,16 @@ def test_numbers_of_symbolic_sizes(graphs: list[Any]) -> None:
     assert len(graphs) == 1
 
 
+def test_a_symbolic_size_with_a_limit_below_a_tile(graphs: list[Any]) -> None:
+    """The first ten of a row: their number is no constant, and yet known to fit a vector or two."""
+
+    def f(x: Any) -> Any:
+        return (x[:, :10, None] < x[:, None, :10]).any(1) * x[:, :10]
+
+    x = torch.rand(3, 17)
+    check(compiled(f, dynamic=True), f, x)
+
+
 def test_causal_attention_of_symbolic_length(graphs: list[Any]) -> None:
     def function(q: Any, k: Any) -> Any:
         return nn.functional.scaled_dot_product_attention(q, k, k, is_causal=True, enable_gqa=True)

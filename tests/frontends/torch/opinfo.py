@@ -33,6 +33,7 @@ from tests.support.time_limit import TooSlow, limited
 from torch.utils import _pytree as pytree
 
 import weft
+from weft.frontends.torch.export_module import exported
 
 SAMPLES: Final = 3
 SECONDS: Final = 60
@@ -77,8 +78,17 @@ def elements(t: torch.Tensor) -> np.ndarray[Any, Any]:
 
 
 def of_factors(name: str, made: Sequence[Any]) -> list[Any]:
-    """Returns what does not depend on the signs of vectors that a matrix is factored by: their product, and their angles."""
+    """Returns what does not depend on the signs of vectors that a matrix is factored by: their product, and their angles.
+
+    Of eigenvalues in no order it is the sums of their powers, and of their vectors, of any direction in the complex plane, the
+    sum of their squares, each times its value.
+    """
     arrays = [np.asarray(a) for a in made]
+    if name in ("linalg.eig", "linalg.eigvals"):
+        values, *vectors = [a[..., 0] + 1j * a[..., 1] for a in arrays]
+        sums = [(values**k).sum(-1) for k in range(1, values.shape[-1] + 1)]
+        squares = [v * values[..., None, :] @ v.conj().mT for v in vectors]
+        return [part for a in (*sums, *squares) for part in (a.real, a.imag)]
     if name == "linalg.eigh":
         values, v = arrays
         return [values, v * values[..., None, :] @ v.mT, v.mT @ v]
@@ -176,7 +186,7 @@ def _draws(module: OfTensors) -> bool:
 def _compared(name: str, module: OfTensors, wanted: list[np.ndarray[Any, Any]]) -> Verdict:
     """Does so with a module, of which PyTorch computes what is *wanted*; one that may change its tensors is given copies."""
     try:
-        program = torch.export.export(module, module.tensors)
+        program = exported(module, module.tensors)
     except Exception as error:
         return Verdict("not exported", f"{type(error).__name__}: {error}"[:160])
     try:
@@ -216,10 +226,16 @@ def verdict_of(op: Any, samples: int, how: str = "export") -> Verdict:
     return worst
 
 
-def main() -> None:
-    """Tries all operators, or those that match, and prints one line each and a summary."""
+def database() -> dict[str, Any]:
+    """Returns PyTorch's entries of operators that take float32, by their names."""
     from torch.testing._internal.common_methods_invocations import op_db
 
+    chosen = [op for op in op_db if torch.float32 in op.supported_dtypes("cpu")]
+    return {f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name: op for op in chosen}
+
+
+def main() -> None:
+    """Tries all operators, or those that match, and prints one line each and a summary."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--match", default="*", help="a pattern of names")
     parser.add_argument("--names", help="a file of names, one a line")
@@ -229,10 +245,8 @@ def main() -> None:
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     wanted = set(Path(given.names).read_text().split()) if given.names else None
-    chosen = [op for op in op_db if torch.float32 in op.supported_dtypes("cpu")]
     found: dict[str, list[str]] = {}
-    for op in chosen:
-        name = f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
+    for name, op in database().items():
         if not fnmatch.fnmatchcase(name, given.match) or (wanted is not None and name not in wanted):
             continue
         start = time.process_time()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
+if find_spec("transformers") is None:  # which takes seconds to import, and is needed by slow tests alone
+    pytest.skip("the package transformers is not installed", allow_module_level=True)
 
 from tests.frontends.torch.architectures import WRITERS, through_generate  # noqa: E402
 

@@ -76,6 +76,9 @@ LINEAR: dict[str, Callable[[], None]] = {
     "nearest, exact": lambda: same(
         A._upsample_nearest_exact2d_backward.default, numbers(2, 3, 11, 14), [11, 14], [2, 3, 8, 7]
     ),
+    "cubic, as wide as steps": lambda: same(
+        A._upsample_bicubic2d_aa_backward.default, numbers(2, 3, 4, 9), [4, 9], [2, 3, 8, 7], False, None, None
+    ),
     "repeated": lambda: same(
         A.replication_pad2d_backward.default, numbers(2, 3, 11, 10), numbers(2, 3, 8, 7), [1, 2, 0, 3]
     ),

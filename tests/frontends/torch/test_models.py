@@ -118,3 +118,17 @@ def test_a_mask_and_a_source_that_are_numbers() -> None:
     inputs = [numbers(5), torch.tensor(True), numbers(5, seed=1)]
     made = weft.compile(exported(module, inputs), cache=False).run([array(t) for t in inputs])
     compare(made, wanted(module, inputs))
+
+
+class Parts(torch.nn.Module):  # type: ignore[misc, name-defined]
+    def forward(self, x: Any, flags: Any) -> Any:
+        n = int(flags.sum())
+        return torch.cat([x[:n] * n, x[n:]])
+
+
+def test_a_number_that_the_data_tell() -> None:
+    """PyTorch exports it when it reads the module, and not when it runs it."""
+    x, flags = numbers(4, 3), torch.tensor([1, 0, 1])
+    model = weft.compile(Parts(), example_inputs=(x, flags), threads=1)
+    for f in (flags, flags * 0, flags * 2):
+        np.testing.assert_allclose(model(x.numpy(), f.numpy()), Parts()(x, f).numpy())

@@ -88,6 +88,7 @@ CHECKS = (
     *(f"_operator.{name}" for name in ("eq", "ne", "lt", "le", "gt", "ge", "and_", "or_", "not_")),
     *("torch.sym_not", "aten._assert_tensor_metadata.default", "aten._assert_async.msg", "aten._assert_scalar.default"),
     *("aten.sym_constrain_range.default", "aten.sym_constrain_range_for_size.default"),
+    "aten.sym_storage_offset.default",
 )
 
 

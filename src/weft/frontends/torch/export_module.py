@@ -37,10 +37,7 @@ def export_module(
     try:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PyTorch's warnings about its own parts
-            program: ExportedProgram = torch.export.export(
-                module, args, kwargs or None, dynamic_shapes=dynamic if made else None
-            )
-            return program
+            return exported(module, args, kwargs, dynamic if made else None)
     except Exception as error:  # of whatever kind: it is PyTorch's tracing of the user's program
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelError(
@@ -48,6 +45,23 @@ def export_module(
             where=line_of_error(error, __file__),
             hint="see that torch.export.export(module, inputs) succeeds",
         ) from error
+
+
+def exported(
+    module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, dynamic: Any = None
+) -> ExportedProgram:
+    """Exports by running the module, and where that fails by reading it (strict), which knows some numbers that the data tell.
+
+    Raises what the first raised, if both fail.
+    """
+    try:
+        made: ExportedProgram = torch.export.export(module, args, kwargs or None, dynamic_shapes=dynamic)
+    except Exception as error:
+        try:
+            made = torch.export.export(module, args, kwargs or None, dynamic_shapes=dynamic, strict=True)
+        except Exception:  # its reasons are many lines, of PyTorch's own files
+            raise error from None
+    return made
 
 
 def _tensor(value: Any) -> Any:

@@ -159,6 +159,26 @@ def nearest_backward(op: Any) -> Callable[..., Tensor]:
     return backward
 
 
+def antialiased_backward(op: Any) -> Callable[..., Tensor]:
+    """Returns the gradient of images that are resized with filters as wide as steps, by the operator for images."""
+
+    def backward(
+        grad_output: Tensor,
+        output_size: Sequence[int],
+        input_size: Sequence[int],
+        align_corners: bool,
+        *scales: float | None,
+    ) -> Tensor:
+        def along(x: Tensor, k: int) -> Tensor:
+            scale = scales[k] if k < len(scales) else None
+            made: Tensor = op(x[:, :, None], [1, output_size[k]], align_corners, None, scale)
+            return made[:, :, 0]
+
+        return _transposed_along(grad_output, input_size[2:], along)
+
+    return backward
+
+
 def replication_pad_backward(grad_output: Tensor, self: Tensor, padding: Sequence[int]) -> Tensor:
     """Returns the gradient of pads that repeat the outermost elements."""
     pairs = [tuple(padding[k : k + 2]) for k in range(0, len(padding), 2)][::-1]
@@ -180,6 +200,8 @@ def gradients() -> dict[Any, Callable[..., Any]]:
         aten.upsample_nearest2d_backward.default: nearest_backward(aten.upsample_nearest1d.default),
         aten.upsample_nearest3d_backward.default: nearest_backward(aten.upsample_nearest1d.default),
         aten._upsample_nearest_exact2d_backward.default: nearest_backward(aten._upsample_nearest_exact1d.default),
+        aten._upsample_bilinear2d_aa_backward.default: antialiased_backward(aten._upsample_bilinear2d_aa.default),
+        aten._upsample_bicubic2d_aa_backward.default: antialiased_backward(aten._upsample_bicubic2d_aa.default),
         **{
             op.default: replication_pad_backward
             for op in (

@@ -275,9 +275,14 @@ def _result_type(node: Node, where: str) -> DType | None:
     return element_type(real_type(first.dtype), where) if isinstance(first, torch.Tensor) else None
 
 
+def _of_size(meta: Any) -> Any:
+    """Returns a number of the kind of a symbolic one; all others as they are."""
+    return 1 if isinstance(meta, torch.SymInt) else 1.0 if isinstance(meta, torch.SymFloat) else meta
+
+
 def _operand_type(node: Node, where: str) -> DType | None:
     """Returns the type that PyTorch promotes the operands of an element-wise operator to."""
-    metas = [a.meta.get("val") if isinstance(a, Node) else a for a in node.args[:2]]
+    metas = [_of_size(a.meta.get("val")) if isinstance(a, Node) else a for a in node.args[:2]]
     if len(metas) < 2 or not any(isinstance(m, torch.Tensor) for m in metas):
         return None
     if not all(isinstance(m, torch.Tensor | int | float | bool) for m in metas):

@@ -8,20 +8,20 @@ from weft.frontends.torch.call import Call, common_shape
 from weft.frontends.torch.complex_numbers import Complex, translates_complex
 from weft.frontends.torch.registry import translates
 from weft.graph.builder import Operand, Results
-from weft.graph.composites.numerics import eigenvalues
+from weft.graph.composites.numerics import general_eigen
 
 
 @translates_complex("linalg_eig")
 def eig(c: Call) -> Any:
     """The eigenvalues of real matrices, and their vectors, of length 1, as columns."""
-    values, vectors = eigenvalues.eigen(c, _real(c))
+    values, vectors = general_eigen.eigen(c, _real(c))
     return Complex(*values), Complex(*vectors)
 
 
 @translates_complex("linalg_eigvals", "_linalg_eigvals")
 def eigvals(c: Call) -> Any:
     """The eigenvalues of real matrices."""
-    return Complex(*eigenvalues.eigenvalues(c, _real(c)))
+    return Complex(*general_eigen.eigenvalues(c, _real(c)))
 
 
 @translates("linalg_ldl_factor_ex")

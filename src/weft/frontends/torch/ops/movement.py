@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -11,7 +12,10 @@ from weft.frontends.torch.registry import translates
 from weft.graph.builder import CompileTimeConstant, Operand, Results, total
 from weft.graph.composites.sequences import stack as stacked
 from weft.graph.composites.slicing import reshape_open, slice_axes, split_axis, split_equally
-from weft.ir import ONE, Const
+from weft.ir import ONE, Const, Expr
+from weft.ops import is_certain
+from weft.support.dtypes import i64
+from weft.support.errors import UnknownValues
 
 
 @translates("view", "reshape", "_unsafe_view")
@@ -200,14 +204,22 @@ def convert_element_type(c: Call) -> Results:
 def as_strided(c: Call) -> Results:
     """Elements of the memory that a contiguous tensor has, at places that sizes and strides say."""
     x, sizes, strides = c.tensor(), c.sizes("size"), c.sizes("stride")
-    offset = c.value("storage_offset", 0)
+    offset, flat = c.value("storage_offset", 0), c.reshape(x, [total(x.shape)])
     if not all(isinstance(v, int) for v in (*sizes, *strides, offset)):
-        c.fail("strides of symbolic sizes are not supported", "use slices and reshapes in the module")
+        return c.add("gather", flat, _places(c, sizes, strides, offset), axis=0)
     places = np.full((), offset, np.int64)
     for size, stride in zip(sizes, strides, strict=True):
         places = places[..., None] + np.arange(size, dtype=np.int64) * stride
-    flat = c.reshape(x, [total(x.shape)])
     return c.add("gather", flat, CompileTimeConstant(places), axis=0)
+
+
+def _places(c: Call, sizes: Sequence[int | Expr], strides: Sequence[int | Expr], offset: int | Expr) -> Operand:
+    """Returns the places [*sizes] that strides make, of which some sizes are symbolic."""
+    places: Operand = c.size(offset)
+    for d, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
+        steps = c.add("mul", c.cast(c.add("range", start=0, size=size, step=1), i64), c.size(stride))
+        places = c.add("add", places, c.reshape(steps, [*[1] * d, size, *[1] * (len(sizes) - 1 - d)]))
+    return c.add("expand", places, shape=tuple(sizes))
 
 
 @translates("contiguous", "clone", "detach", "alias", "lift_fresh_copy", "resolve_conj", "resolve_neg", "conj_physical")
@@ -239,9 +251,23 @@ _PAD_MODES: Final = {"constant": "constant", "reflect": "reflect", "replicate": 
 @translates("constant_pad_nd", "pad")
 def pad(c: Call) -> Results:
     """Pads by a number, or by elements of the tensor; the list begins with the last dimension's pads."""
-    x, given = c.tensor(), [int(p) for p in c.arguments["pad"]]
+    x, given, mode = c.tensor(), c.sizes("pad"), c.value("mode", "constant")
     pads = [0] * (2 * x.rank)
-    for n in range(len(given) // 2):
-        d = x.rank - 1 - n
-        pads[d], pads[x.rank + d] = given[2 * n], given[2 * n + 1]
-    return c.add("pad", x, pads=tuple(pads), mode=_PAD_MODES[c.value("mode", "constant")], value=c.value("value", 0))
+    for k, size in enumerate(given):
+        pads[x.rank - 1 - k // 2 + x.rank * (k % 2)] = size if isinstance(size, int) else 0
+    made = c.add("pad", x, pads=tuple(pads), mode=_PAD_MODES[mode], value=c.value("value", 0))
+    symbolic = {k: size for k, size in enumerate(given) if isinstance(size, Expr)}
+    if symbolic and mode != "constant":
+        c.fail("pads of symbolic size are supported by a number only", "export it with static shapes", UnknownValues)
+    for k, size in symbolic.items():
+        made = _padded_by_size(c, made, size, x.rank - 1 - k // 2, behind=bool(k % 2))
+    return made
+
+
+def _padded_by_size(c: Call, x: Operand, size: Expr, axis: int, *, behind: bool) -> Operand:
+    """Returns *x* with a number before or behind it along *axis*, as often as *size* says, which may not be negative."""
+    if not is_certain(size >= 0):
+        c.require(size >= 0, "pads by {0}, which may not be negative", size)
+    shape = tuple([size if d == axis else s for d, s in enumerate(x.shape)])
+    more = c.add("full", shape=shape, value=c.value("value", 0), dtype=x.dtype)
+    return c.add("concat", *((x, more) if behind else (more, x)), axis=axis)

@@ -23,11 +23,12 @@ from weft.support.errors import UnknownValues
     "_assert_scalar",
     "sym_constrain_range",
     "sym_constrain_range_for_size",
+    "sym_storage_offset",
     *(f"_operator.{name}" for name in ("eq", "ne", "lt", "le", "gt", "ge", "and_", "or_", "not_")),
     "torch.sym_not",
 )
 def checked(c: Call) -> Results:
-    """Nothing: the program's requirements on its sizes are checked as far as Weft needs them."""
+    """Nothing: the program's requirements on its sizes are checked as far as Weft needs them, and offsets are only checked."""
     return ()
 
 

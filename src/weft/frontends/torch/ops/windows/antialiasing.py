@@ -9,7 +9,7 @@ from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import Translation, translates
 from weft.graph.builder import CompileTimeConstant, Results, static_sizes
 from weft.graph.composites.sampling import Axis, Filter, coordinates_of, taps_of
-from weft.ir import index
+from weft.ir import as_expr
 
 _CUBIC: Final = -0.5
 """The coefficient of PyTorch's cubic filter where it is as wide; elsewhere it is -0.75."""
@@ -22,7 +22,7 @@ def _antialiased(mode: str) -> Translation:
     def translate(c: Call) -> Results:
         x, scales = c.tensor(rank=4), [c.value("scales_h"), c.value("scales_w")]
         sizes = static_sizes(x.shape[2:])
-        wanted = static_sizes([index(size) for size in c.sizes("output_size")])
+        wanted = static_sizes([as_expr(size) for size in c.sizes("output_size")])
         if sizes is None or wanted is None:
             c.fail(f"an image {x!r} of symbolic size is not resized so", "give it numbers in `shapes`")
         for d, (size, resized, scale) in enumerate(zip(sizes, wanted, scales, strict=True)):

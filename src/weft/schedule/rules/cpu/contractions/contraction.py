@@ -307,11 +307,13 @@ def schedule_dot_tile(
 
 
 def unroll_tile(s: Schedule, spatial: Sequence[LoopRef]) -> None:
-    """Unrolls the loops of a register tile, and vectorises the last one."""
-    for piece in spatial[:-1]:
-        s.unroll(piece)
-    if spatial:
-        s.vectorize(spatial[-1])
+    """Unrolls the loops of a register tile, and vectorises the last one.
+
+    A loop over a symbolic size whose limit is within the tile stays as it is: it has no number of iterations.
+    """
+    for piece in spatial:
+        if s.extent(piece) is not None:
+            s.vectorize(piece) if piece is spatial[-1] else s.unroll(piece)
 
 
 def loops_of_axis(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], axis: Var) -> list[LoopRef]:
