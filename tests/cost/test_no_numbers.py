@@ -26,7 +26,7 @@ ALLOWED: Final[dict[str, int]] = {
     "graph/composites/sampling.py": 1,  # the default coefficient of cubic interpolation
     "graph/composites/run_time/late_shapes.py": 1,  # steps that no memory has
     "graph/composites/slicing.py": 2,  # an index that means the end, and the most pieces that a file may ask for
-    "graph/composites/numerics/bessel_series.py": 6,  # terms of series, where these are used, and coefficients
+    "graph/composites/numerics/bessel_series.py": 6,  # degrees and terms of series, their bounds, and Euler's constant
     "graph/composites/numerics/counter_bits.py": 2,  # the constants of Threefry
     "graph/composites/numerics/gamma_derivatives.py": 2,  # terms of a series, and Bernoulli's numbers
     "graph/composites/numerics/incomplete_gamma.py": 2,  # the most steps of a sum, and the units that its last may add

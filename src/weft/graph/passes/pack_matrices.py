@@ -170,16 +170,13 @@ class _Packing:
             return "rows"
         if panels and self._is_kept(node):
             return "untransposed" if is_transposed else "rows"
-        is_parameter = isinstance(b, Parameter) and is_transposed and panels
-        if isinstance(b, Constant) and not is_parameter:
+        may_stay = isinstance(b, Parameter) and is_transposed and panels
+        if isinstance(b, Constant) and not may_stay:
             return "panels" if panels else "rows"
         forms = {*["panels"] * panels, "untransposed" if is_transposed else "rows"}
         if is_transposed and not _is_transposed(node):
             forms.add("rows")  # a transposed copy
-        rows, columns, depth = (_known(e) for e in (*node.output.shape[-2:], a.shape[-1]))
-        rearranged = is_transposed or _is_rearranged(b)
-        problem = RightProblem(rows, depth, (columns or 1) * b.dtype.bytes, b.dtype.bits, rearranged, is_parameter)
-        plans = partial(right_operand_plans, forms, problem)
+        plans = partial(right_operand_plans, forms, _problem(node, a, b, is_transposed=is_transposed))
         return self.planner.decide(subject_of(node.output.name), RightOperand, plans).form
 
     def _panels(self, new: Graph, b: Value, trans: bool) -> Value:
@@ -297,6 +294,19 @@ def _is_rearranged(v: Value) -> bool:
 
 def _columns(e: Expr) -> int | Expr:
     return int(e.value) if isinstance(e, Const) else e
+
+
+def _problem(node: Node, a: Value, b: Value, *, is_transposed: bool) -> RightProblem:
+    """Returns the sizes of the product *node* of *a* by *b* that the choice of a form depends on."""
+    rows, columns, depth = (_known(e) for e in (*node.output.shape[-2:], a.shape[-1]))
+    return RightProblem(
+        rows,
+        depth,
+        row_bytes=(columns or 1) * b.dtype.bytes,
+        bits=b.dtype.bits,
+        rearranged=is_transposed or _is_rearranged(b),
+        is_parameter=isinstance(b, Parameter),
+    )
 
 
 def _known(e: Expr) -> int | None:
