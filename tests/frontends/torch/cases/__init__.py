@@ -61,6 +61,7 @@ SYMBOLIC: dict[str, Case] = {
             torch.ones(x.shape[0] // 3 + 2),
             torch.zeros(x.shape[0] % 2 + 3),
             torch.arange(x.shape[0]),
+            torch.arange(9).clamp(1, x.shape[0] + 1),
             torch.arange(x.shape[0]) >= x.shape[0] // 2,
             torch.full((torch.sym_max(x.shape[0], 1), torch.sym_min(x.shape[0], 9)), 2.0),
             torch.zeros(x.numel()),

@@ -208,8 +208,9 @@ def masked_fill(c: Call) -> Results:
 @translates("clamp", "hardtanh")
 def clamp(c: Call) -> Results:
     """self, kept between two bounds, either of which may be absent."""
-    bounds = [c.value("min", c.value("min_val")), c.value("max", c.value("max_val"))]
-    return c.add("clip", c.operand("self", c.dtype), *[None if v is None else c.scalar(v, c.dtype) for v in bounds])
+    names = ("min" if "min" in c.arguments else "min_val", "max" if "max" in c.arguments else "max_val")
+    bounds = [None if c.arguments[name] is None else c.operand(name, c.dtype) for name in names]
+    return c.add("clip", c.operand("self", c.dtype), *bounds)
 
 
 @translates("relu6")
