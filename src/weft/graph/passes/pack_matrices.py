@@ -170,12 +170,9 @@ class _Packing:
             return "rows"
         if panels and self._is_kept(node):
             return "untransposed" if is_transposed else "rows"
-        may_stay = isinstance(b, Parameter) and is_transposed and panels
-        if isinstance(b, Constant) and not may_stay:
+        forms = {*["panels"] * panels, *_unpacked_forms(node, is_transposed=is_transposed)}
+        if isinstance(b, Constant) and (forms != {"panels", "untransposed"} or not isinstance(b, Parameter)):
             return "panels" if panels else "rows"
-        forms = {*["panels"] * panels, "untransposed" if is_transposed else "rows"}
-        if is_transposed and not _is_transposed(node):
-            forms.add("rows")  # a transposed copy
         plans = partial(right_operand_plans, forms, _problem(node, a, b, is_transposed=is_transposed))
         return self.planner.decide(subject_of(node.output.name), RightOperand, plans).form
 
@@ -294,6 +291,13 @@ def _is_rearranged(v: Value) -> bool:
 
 def _columns(e: Expr) -> int | Expr:
     return int(e.value) if isinstance(e, Const) else e
+
+
+def _unpacked_forms(node: Node, *, is_transposed: bool) -> list[str]:
+    """Returns the forms in which *node* can read its right-hand matrix without panels."""
+    if not is_transposed:
+        return ["rows"]
+    return ["untransposed"] if _is_transposed(node) else ["untransposed", "rows"]  # by a transposed copy
 
 
 def _problem(node: Node, a: Value, b: Value, *, is_transposed: bool) -> RightProblem:
