@@ -26,7 +26,7 @@ def product(rows: int, columns: int, depth: int, batch: int = 1) -> Program:
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("batch", "rows", "columns", "depth"),
-    [(1, 1, 64, 64), (1, 4, 24, 32), (2, 3, 17, 37), (1, 7, 13, 50), (3, 1, 5, 16), (1, 2, 1, 100)],
+    [(1, 1, 64, 64), (1, 3, 9, 17), (1, 4, 24, 32), (2, 3, 17, 37), (1, 7, 13, 50), (3, 1, 5, 16), (1, 2, 1, 100)],
 )
 def test_results(batch: int, rows: int, columns: int, depth: int) -> None:
     program = product(rows, columns, depth, batch)

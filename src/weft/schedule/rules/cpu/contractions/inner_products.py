@@ -26,7 +26,7 @@ from weft.schedule.schedule import Schedule
 
 
 def is_inner_product(block: Block, p: Planner) -> bool:
-    """Tells whether *block* sums products along one axis, along which both factors are contiguous and fill vectors.
+    """Tells whether *block* sums products along one axis, along which both factors are contiguous, and longer than a vector.
 
     The last axis of the result is one of rows of the right factor alone.
     """
@@ -36,7 +36,7 @@ def is_inner_product(block: Block, p: Planner) -> bool:
     depth, last = reduced[0], axes[-1]
     if not isinstance(depth.extent, Const) or not isinstance(last.extent, Const):
         return False
-    if not 1 < p.lanes(block.writes[0].buffer.dtype.bits) <= size_of(depth.extent):
+    if not 1 < p.lanes(block.writes[0].buffer.dtype.bits) < size_of(depth.extent):
         return False
     factors = (found.left, found.right)
     return all(reads_along(x, depth.var) for x in factors) and sum(uses_axis(x, last.var) for x in factors) == 1
@@ -71,17 +71,15 @@ def schedule_inner_products(s: Schedule, ref: BlockRef, p: Planner) -> set[Block
     s.reorder([*outer, steps, *inner, lane])
     partial_sums = s.rfactor(ref, lane)
     s.set_scope(partial_sums, "register")
-    made = [partial_sums]
-    if s.extent(steps) != 1:
-        made.append(s.decompose_reduction(partial_sums, steps))
-    for sums in made:
+    start = s.decompose_reduction(partial_sums, steps)
+    for sums in (partial_sums, start):
         *tiled, last = list(s.loops(sums))[-len(inner) - 1 :]
         _unroll(s, tiled)
         s.vectorize(last)
     combine_lanes(s, ref, lanes, lanes)
     _unroll(s, list(s.loops(ref))[len(outer) :][: len(inner)])
     parallelize(s, ref, shared, p)
-    return {ref, *made}
+    return {ref, partial_sums, start}
 
 
 def _rows(s: Schedule, block: Block, around: list[LoopRef]) -> LoopRef | None:
