@@ -21,7 +21,7 @@ test:
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow and not timed"
 	$(TIMED) -m "timed and not slow" || $(TIMED) -m "timed and not slow" $(FAILED_AGAIN)
 
-test-all: .venv-tensorflow/.installed $(VENV)/.installed-test-all
+test-all: .venv-tensorflow/.installed $(VENV)/.installed-test $(VENV)/.installed-transformers
 	$(MAKE) --jobs=2 --output-sync=target check toolchains
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not timed"
 	$(TIMED) -m timed || $(TIMED) -m timed $(FAILED_AGAIN)
