@@ -133,7 +133,7 @@ def right_operand_plans(forms: Collection[str], p: RightProblem, target: Target)
     fewest = FEWEST_ROWS if p.row_bytes % target.caches.set_period else FEWEST_ROWS_PAGES_APART
     least = FEWEST_ROWS_REARRANGED if p.rearranged else fewest
     many = MANY_ROWS if p.rows is None else p.rows
-    vectors = inf if p.depth is None else -(-p.depth // target.lanes(p.bits))
+    vectors = inf if p.depth is None else max(1, -(-p.depth // target.lanes(p.bits)))
     enough = FEWEST_ROWS_UNTRANSPOSED / (1 + LANE_SUM_CYCLES / vectors)
     if p.is_parameter:
         enough = MOST_ROWS_OF_PARAMETER + 1
