@@ -172,6 +172,7 @@ def _resize(s: int) -> dict[str, Any]:
 
 plain("Upsample", lambda s: [f(*IMAGES[s]), SCALES], "b")
 plain("GridSample", lambda s: [f(*IMAGES[s]), f(IMAGES[s][0], *((7, 7), (56, 56), (17, 23))[s], 2)])
+plain("AffineGrid", lambda s: [f(4, 2, 3), i64(4, 3, *((7, 7), (256, 256), (37, 53))[s])], "b")
 SIGNALS: Final = (64, 16384, 1337)
 plain("DFT", lambda s: [f(4, SIGNALS[s], 1)])
 plain("STFT", lambda s: [f(1, (400, 32000, 9001)[s], 1), i64((64, 160, 100)[s]), f((64, 400, 301)[s])], "bc")
