@@ -119,14 +119,15 @@ def _compiled(module: GraphModule, inputs: Sequence[Any], options: dict[str, Any
         made = _Prepacked(module, packed, options)
     else:
         made = _built(module, options)
-    made._boxed_call = True  # it is given the only references to its arguments
-    run: Compiled = made
+    traced = _Interpreted(module)
+
+    def run(args: list[Any]) -> list[Any]:
+        """Runs the graph; PyTorch does where it asks for shapes and types alone, of tensors without memory (`FakeTensorMode`)."""
+        results: list[Any] = made(args) if torch._C._get_dispatch_mode(_FAKE) is None else traced(args)
+        return results
+
+    run._boxed_call = True  # type: ignore[attr-defined]  # it is given the only references to its arguments
     return run
-
-
-def _is_traced() -> bool:
-    """Tells whether PyTorch asks for shapes and types alone (`FakeTensorMode`): tensors have no memory then."""
-    return torch._C._get_dispatch_mode(_FAKE) is not None
 
 
 def _is_packed(tensor: torch.Tensor) -> bool:
@@ -186,7 +187,7 @@ class _Run:
     """A compiled graph, called with tensors and numbers of PyTorch's."""
 
     def __init__(self, module: GraphModule, captured: Captured, model: ParameterModel | None) -> None:
-        self.module, self.model, self.parameters = module, model, captured.parameters
+        self.model, self.parameters = model, captured.parameters
         places = [n for n in module.graph.nodes if n.op == "placeholder"]
         self.arguments = [(k, _is_plain(places[k])) for k in captured.arguments]
         self.tokens = [k for k in captured.arguments if _is_token(places[k])]
@@ -199,8 +200,6 @@ class _Run:
         self.as_made = len(self.results) == len(output) and all(r.is_as_made for r in self.results)
 
     def __call__(self, args: list[Any]) -> list[Any]:
-        if _is_traced():
-            return _Interpreted(self.module)(args)
         for k in self.tokens:
             args[k] = torch.empty(0)
         given = [args[k] if is_plain else _array(args[k]) for k, is_plain in self.arguments]
@@ -262,8 +261,6 @@ class _Frozen:
         self.run: Compiled = _Interpreted(module)
 
     def __call__(self, args: list[Any]) -> list[Any]:
-        if _is_traced():
-            return _Interpreted(self.module)(args)
         with self.lock:
             if self.watch.has_changed([args[k] for k in self.static]):
                 weights = {k: args[k].detach() for k in self.static if not args[k].is_inference()}
@@ -284,8 +281,6 @@ class _Prepacked:
         self.run: _Run | _Interpreted | None = None
 
     def __call__(self, args: list[Any]) -> list[Any]:
-        if _is_traced():
-            return _Interpreted(self.module)(args)
         with self.lock:
             if self.run is None:
                 counted = {k: args[k].detach() for k in self.packed if not args[k].is_inference()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 Value: TypeAlias = Any
@@ -33,10 +34,7 @@ def _written(data: bytearray, value: Value) -> int:
         data += struct.pack("<I", len(raw)) + raw + b"\0"
         return start
     data += struct.pack("<I", len(value))
-    places = [_slot(data, v) for v in value]
-    for at, v in zip(places, value, strict=True):
-        if not isinstance(v, int | float):
-            _lead(data, at, v)
+    _fill(data, value)
     return start
 
 
@@ -47,11 +45,16 @@ def _table(data: bytearray, fields: tuple[Value, ...]) -> int:
     data += b"\0" * (-len(vtable) % 4) + vtable
     start = len(data)
     data += struct.pack("<i", len(vtable))
-    places = [_slot(data, v) for v in held]
-    for at, v in zip(places, held, strict=True):
+    _fill(data, held)
+    return start
+
+
+def _fill(data: bytearray, values: Sequence[Value]) -> None:
+    """Writes *values* side by side, and behind them what is no number."""
+    places = [_slot(data, v) for v in values]
+    for at, v in zip(places, values, strict=True):
         if not isinstance(v, int | float):
             _lead(data, at, v)
-    return start
 
 
 def _slot(data: bytearray, value: Value) -> int:

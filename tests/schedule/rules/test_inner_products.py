@@ -26,7 +26,16 @@ def product(rows: int, columns: int, depth: int, batch: int = 1) -> Program:
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("batch", "rows", "columns", "depth"),
-    [(1, 1, 64, 64), (1, 3, 9, 17), (1, 4, 24, 32), (2, 3, 17, 37), (1, 7, 13, 50), (3, 1, 5, 16), (1, 2, 1, 100)],
+    [
+        (1, 1, 64, 64),
+        (1, 3, 9, 17),
+        (1, 5, 1, 31),
+        (1, 4, 24, 32),
+        (2, 3, 17, 37),
+        (1, 7, 13, 50),
+        (3, 1, 5, 16),
+        (1, 2, 1, 100),
+    ],
 )
 def test_results(batch: int, rows: int, columns: int, depth: int) -> None:
     program = product(rows, columns, depth, batch)
@@ -68,3 +77,9 @@ def test_threads_share_pieces_of_the_columns() -> None:
     loops = s.loops(s.block("y_rf"))
     assert [s.extent(f) for f in loops if "j" in f.var.name] == [8, 64, 8]
     assert "parallel" in str(s.function)
+
+
+def test_threads_share_rows_where_there_are_few_columns() -> None:
+    s = schedule_program(product(4000, 8, 64), SERVER)
+    assert s.loops(s.block("y_rf"))[0].var.name.startswith("n_i")
+    assert "parallel(0, 500)" in str(s.function) or "parallel(0, 1000)" in str(s.function)

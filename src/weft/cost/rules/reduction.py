@@ -73,13 +73,14 @@ PIECE_TILES = 4
 class InnerTile(Decision):
     """The rows and columns of a tile of a product of rows by rows, and the pieces of its columns that threads share.
 
-    The columns of a tile lie apart in a piece, as many streams of memory.
+    The columns of a tile lie apart in a piece, as many streams of memory. Of few columns, threads share the rows: *by_rows*.
     """
 
     question = "the tile of a product of rows by rows"
     rows: int
     columns: int
     pieces: int
+    by_rows: bool
 
 
 @dataclass(frozen=True)
@@ -111,4 +112,6 @@ def inner_tile_plans(p: InnerProblem, target: Target) -> Iterator[Candidate[Inne
         return p.others * -(-p.columns // c) * each
 
     for r, c in sorted(fitting, key=lambda t: (cycles(*t), -t[0], -t[1])):
-        yield Candidate(InnerTile(r, c, max(1, min(wanted, p.columns // (c * PIECE_TILES)))), cycles(r, c))
+        pieces = max(1, min(wanted, p.columns // (c * PIECE_TILES)))
+        by_rows = pieces < min(wanted, -(-p.rows // r))
+        yield Candidate(InnerTile(r, c, 1 if by_rows else pieces, by_rows), cycles(r, c))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import Any, Final
 
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call
 from weft.graph.builder import Operand, static_sizes
 from weft.graph.composites.windows import Window, halved, same_pads, transposed_pads
 from weft.ir import Expr
+
+MOST_TAPS: Final = 1 << 10
+"""Places in a window of which each is a slice."""
 
 
 def is_channels_last(c: Call) -> bool:
@@ -41,6 +46,30 @@ def pads_of(
     pairs = [(found[2 * d], found[2 * d + 1]) for d in range(n + 2)]
     inner = pairs[1:-1] if is_channels_last(c) else pairs[2:]
     return [before for before, _ in inner] + [behind for _, behind in inner]
+
+
+def taps(c: Call, x: Operand, kernel: Sequence[int], around: float = 0.0) -> Iterator[tuple[tuple[int, int], Operand]]:
+    """Yields each place in a window of two dimensions, and the elements of images [N, C, H, W] there, one for each window.
+
+    The windows are those of the attributes `strides`, `rates` and `padding`, with elements *around* the images. Raises
+    `ModelError` for windows that there are not, and for more places than `MOST_TAPS`: each is a slice.
+    """
+    strides, rates = (c.ints(name)[1:3] for name in ("strides", "rates"))
+    if any(len(v) != 2 or min(v) < 1 for v in (kernel, strides, rates)) or prod(kernel) > MOST_TAPS:
+        c.fail(f"its windows are of {list(kernel)}, by {strides}", SAVE_AGAIN)
+    if c.text("padding") == "SAME":
+        pads = same_pads(c, kernel, strides, rates, x.shape[2:], lower=False)
+        x = c.add("pad", x, pads=(0, 0, *pads[:2], 0, 0, *pads[2:]), value=around)
+    counts = [
+        (static_size(c, s, "its image") - r * (k - 1) - 1) // by + 1
+        for s, k, by, r in zip(x.shape[2:], kernel, strides, rates, strict=True)
+    ]
+    if min(counts) < 1:
+        c.fail(f"its windows of {list(kernel)} are larger than its image", SAVE_AGAIN)
+    for i, j in product(*map(range, kernel)):
+        starts = i * rates[0], j * rates[1]
+        ends = tuple([b + (n - 1) * by + 1 for b, n, by in zip(starts, counts, strides, strict=True)])
+        yield (i, j), c.add("slice", x, starts=starts, ends=ends, axes=(2, 3), steps=tuple(strides))
 
 
 def kernel_of(c: Call, weight: Operand) -> list[int]:

@@ -22,24 +22,13 @@ def write_window(
     places: Sequence[Operand],
     sizes: Sequence[int | Expr],
     extents: Sequence[int | Expr],
+    d: int = 0,
 ) -> Operand:
     """Returns *x* with *update* written at *places*, numbers of int64; a window that would reach beyond it is moved inside.
 
-    *sizes* are those of the update, and *extents* those of x.
+    *sizes* are those of the update, and *extents* those of x; before dimension *d* they are the same. Where the window is a part
+    of more than one dimension, what is there is read first, and written in turn.
     """
-    return _written(b, x, update, places, sizes, extents, 0)
-
-
-def _written(
-    b: Builder,
-    x: Operand,
-    update: Operand,
-    places: Sequence[Operand],
-    sizes: Sequence[int | Expr],
-    extents: Sequence[int | Expr],
-    d: int,
-) -> Operand:
-    """Writes from dimension *d* on: of more than one, the window is read, and written in turn."""
     while d < x.rank and sizes[d] == extents[d]:
         d += 1
     if d == x.rank:
@@ -47,7 +36,7 @@ def _written(
     first = clamped(b, places[d], extents[d] - sizes[d])
     if list(sizes[d + 1 :]) != list(extents[d + 1 :]):
         window = b.add("gather", x, b.add("add", b.add("range", start=0, size=sizes[d], step=1), first), axis=d)
-        update = _written(b, window, update, places, sizes, [*extents[:d], sizes[d], *extents[d + 1 :]], d + 1)
+        update = write_window(b, window, update, places, sizes, [*extents[:d], sizes[d], *extents[d + 1 :]], d + 1)
     return _write(b, x, update, first, d)
 
 

@@ -6,8 +6,9 @@ A panel is as wide as the vector registers that one row of a micro-kernel's resu
 high-performance matrix multiplication", 2008). A constant that other operators read too (an embedding that is also the last
 weight) is held in panels alone, and they read it through `unpack_matrix`, which fuses into them.
 
-Few rows are not worth panels. If their right-hand side is the transpose of something (the keys of attention, for one query at a
-time), they are multiplied with that as it lies.
+Few rows are not worth panels. If their right-hand side is the transpose of something (the keys of attention, the weight of a
+linear layer), they are multiplied with that as it lies, each element an inner product; of parameters, which panels would be held
+beside, too.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from weft.ir import BRANCHES, SELECTS, TRUE, Const, Expr, Node, Select, conjuncts, map_nodes, nodes_with
-from weft.loop import For, If, LoopKind, Stmt, Store, mentioned, own_exprs, sub_statements
+from weft.loop import For, If, LoopKind, Seq, Stmt, Store, mentioned, own_exprs, seq, sub_statements
 
 _GUARDS: Final = BRANCHES | SELECTS
 
@@ -80,6 +80,8 @@ def assume(body: Stmt, true: Iterable[Expr]) -> Stmt:
 
 
 def _decided(n: Node) -> Node | None:
+    if isinstance(n, Seq):
+        return seq(*n.body) if any(isinstance(s, Seq) for s in n.body) else None  # what an If had in it
     return n.then if type(n) in _GUARDED and n.cond is TRUE else None  # type: ignore[attr-defined]
 
 

@@ -91,6 +91,16 @@ def check_matrices(name: str, x: Tensor, *, square: bool = False) -> None:
         raise TypeMismatch(f"{name} takes {kind} of floats, not {show_shape(x.shape)} of {x.dtype}")
 
 
+def check_system(name: str, a: Tensor, b: Tensor) -> None:
+    """Raises `TypeMismatch` unless *a* and *b* are batches of matrices of floats, [..., n, n] and [..., n, k]."""
+    check_matrices(name, a, square=True)
+    check_matrices(name, b)
+    if a.rank != b.rank or not all(map(same_size, a.shape[:-1], b.shape[:-1])):
+        raise TypeMismatch(
+            f"{name} takes matrices of as many rows, not {show_shape(a.shape)} and {show_shape(b.shape)}"
+        )
+
+
 def epsilon(dtype: DType) -> float:
     """Returns the distance from 1 to the next number."""
     return float(ml_dtypes.finfo(dtype.numpy).eps)

@@ -13,11 +13,9 @@ from typing import Final
 
 from weft.ir import INDEX, ZERO, Expr, apply, cast, const, eq, maximum, ne, select
 from weft.loop import Buffer, If, Load, Stmt, While, allocated, cell, get, let, put, seq, store
-from weft.ops.linear_algebra.matrix import Matrix, check_matrices, each
+from weft.ops.linear_algebra.matrix import Matrix, check_matrices, check_system, each
 from weft.ops.registry import operator
-from weft.ops.shapes import same_size, show_shape
 from weft.support.dtypes import i32
-from weft.support.errors import TypeMismatch
 from weft.te import Tensor, extern
 
 GROWTH: Final = (1 + math.sqrt(17)) / 8
@@ -148,13 +146,7 @@ def _two_taken(a: Matrix, k: Expr) -> Stmt:
 @operator("ldl_solve")
 def ldl_solve(factors: Tensor, exchanges: Tensor, b: Tensor) -> Tensor:
     """The X of which each A [..., n, n] times X is B [..., n, k]; of A the factors and exchanges of `ldl` are given."""
-    check_matrices("ldl_solve", factors, square=True)
-    check_matrices("ldl_solve", b)
-    fits = factors.rank == b.rank and all(map(same_size, (*factors.shape[:-2], factors.shape[-1]), b.shape[:-1]))
-    if not fits:
-        raise TypeMismatch(
-            f"ldl_solve takes matrices of as many rows, not {show_shape(factors.shape)} and {show_shape(b.shape)}"
-        )
+    check_system("ldl_solve", factors, b)
     n = b.shape[-2]
 
     def of_matrix(ins: Sequence[Buffer], outs: Sequence[Buffer], *i: Expr) -> Stmt:

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 from weft.ir import Expr
 from weft.loop import Buffer, Stmt, let, seq
-from weft.ops.linear_algebra.matrix import Matrix, check_matrices, each
+from weft.ops.linear_algebra.matrix import Matrix, check_system, each
 from weft.ops.registry import operator
-from weft.ops.shapes import same_size, show_shape
-from weft.support.errors import TypeMismatch
 from weft.te import Tensor, extern
 
 
@@ -19,13 +17,7 @@ def solve_triangular(a: Tensor, b: Tensor, *, upper: bool, unit: bool) -> Tensor
 
     With *unit*, the diagonal counts as ones. Rows are solved one after another (Golub and Van Loan, section 3.1).
     """
-    check_matrices("solve_triangular", a, square=True)
-    check_matrices("solve_triangular", b)
-    fits = a.rank == b.rank and all(map(same_size, (*a.shape[:-2], a.shape[-1]), b.shape[:-1]))
-    if not fits:
-        raise TypeMismatch(
-            f"solve_triangular takes matrices of as many rows, not {show_shape(a.shape)} and {show_shape(b.shape)}"
-        )
+    check_system("solve_triangular", a, b)
     n, columns = b.shape[-2:]
 
     def of_matrix(ins: Sequence[Buffer], outs: Sequence[Buffer], *i: Expr) -> Stmt:

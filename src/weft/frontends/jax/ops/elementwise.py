@@ -154,8 +154,7 @@ def polygamma(c: Call) -> Operand:
 @translates("is_finite")
 def is_finite(c: Call) -> Operand:
     """Tells where elements are neither infinite nor NaN."""
-    x = c.operand(0)
-    return c.add("logical_not", c.add("logical_or", c.add("is_nan", x), c.add("is_inf", x)))
+    return special_functions.is_finite(c, c.operand(0))
 
 
 @translates("not")

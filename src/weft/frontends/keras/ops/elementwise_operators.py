@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import Final
 
 from weft.frontends.keras.call import Call
@@ -12,6 +12,7 @@ from weft.frontends.keras.layer import TYPES
 from weft.frontends.keras.ops.nonlinearity import Function, activated
 from weft.frontends.keras.registry import Translation, translates
 from weft.graph.builder import Operand
+from weft.graph.composites.numerics import special_functions
 from weft.graph.composites.numerics.special_functions import atan2, cbrt, erfc, erfinv, expm1, log1p
 from weft.support.dtypes import bool_, f32
 
@@ -152,11 +153,7 @@ def angle(c: Call) -> Operand:
 @translates("ops.Isfinite")
 def is_finite(c: Call) -> Operand:
     """Whether elements are neither infinite nor NaN."""
-
-    def function(x: Operand) -> Operand:
-        return c.add("logical_not", c.add("logical_or", c.add("is_inf", x), c.add("is_nan", x)))
-
-    return c.pointwise(function, c.floats())
+    return c.pointwise(partial(special_functions.is_finite, c), c.floats())
 
 
 @translates("ops.Round")

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
+from typing import Final
+
+import numpy as np
 
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call
-from weft.frontends.tensorflow_operators.images import convolved, is_channels_last, pooled, static_size, transposed
+from weft.frontends.tensorflow_operators.images import (
+    convolved,
+    is_channels_last,
+    pooled,
+    static_size,
+    taps,
+    transposed,
+)
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import Operand
-from weft.graph.composites.windows import same_pads
+
+LOWEST: Final = float(np.finfo(np.float32).min)
 
 
 def outputs_first(c: Call, kernel: Operand) -> Operand:
@@ -70,24 +81,10 @@ def bias_add(c: Call) -> Operand:
 def dilation(c: Call) -> Operand:
     """The largest sum of a window's elements and a kernel [H, W, C] (grey-scale morphological dilation)."""
     x, kernel = c.first(c.tensor(0, 4)), c.permuted(c.tensor(1, 3), [2, 0, 1])
-    height, width = (static_size(c, s, "its kernel") for s in kernel.shape[1:])
-    strides, rates = c.ints("strides")[1:3], c.ints("rates")[1:3]
-    pads = [0] * 4
-    if c.text("padding") == "SAME":
-        pads = same_pads(c, [height, width], strides, rates, x.shape[2:], lower=False)
-    lowest = -3.4028234663852886e38
-    padded = c.add("pad", x, pads=(0, 0, *pads[:2], 0, 0, *pads[2:]), value=lowest)
-    spans = [
-        (static_size(c, s, "its image") - r * (k - 1) - 1) // st + 1
-        for s, r, k, st in zip(padded.shape[2:], rates, (height, width), strides, strict=True)
-    ]
-    made: Operand | None = None
-    for i in range(height):
-        for j in range(width):
-            starts = (i * rates[0], j * rates[1])
-            ends = tuple(b + (n - 1) * s + 1 for b, n, s in zip(starts, spans, strides, strict=True))
-            part = c.add("slice", padded, starts=starts, ends=ends, axes=(2, 3), steps=tuple(strides))
-            at = c.add("slice", kernel, starts=(i, j), ends=(i + 1, j + 1), axes=(1, 2), steps=(1, 1))
-            moved = c.add("add", part, at)
-            made = moved if made is None else c.add("maximum", made, moved)
-    return c.last(made) if made is not None else c.fail(f"its kernel is empty: {kernel!r}", SAVE_AGAIN)
+    sizes = [static_size(c, s, "its kernel") for s in kernel.shape[1:]]
+
+    def weight(i: int, j: int) -> Operand:
+        return c.add("slice", kernel, starts=(i, j), ends=(i + 1, j + 1), axes=(1, 2), steps=(1, 1))
+
+    moved = [c.add("add", part, weight(*place)) for place, part in taps(c, x, sizes, around=LOWEST)]
+    return c.last(reduce(partial(c.add, "maximum"), moved))

@@ -9,6 +9,7 @@ from typing import Final
 from weft.frontends.tensorflow_operators.call import Call
 from weft.frontends.tensorflow_operators.registry import Translation, translates
 from weft.graph.builder import Operand
+from weft.graph.composites.numerics import special_functions
 
 _UNARY: Final = {
     "Abs": "abs",
@@ -201,11 +202,7 @@ def atan2(c: Call) -> Operand:
 @translates("IsFinite")
 def is_finite(c: Call) -> Operand:
     """Tells which elements are neither infinite nor NaN."""
-
-    def computed(x: Operand) -> Operand:
-        return c.add("logical_not", c.add("logical_or", c.add("is_nan", x), c.add("is_inf", x)))
-
-    return c.pointwise(computed, c.tensor())
+    return c.pointwise(partial(special_functions.is_finite, c), c.tensor())
 
 
 @translates("ApproximateEqual")

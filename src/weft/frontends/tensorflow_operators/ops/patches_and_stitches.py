@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call
-from weft.frontends.tensorflow_operators.images import static_size
+from weft.frontends.tensorflow_operators.images import taps
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import Operand
-from weft.graph.composites.windows import same_pads
 
-_MOST_PLACES = 1 << 10
-"""Places in a window at most."""
+MOST_GROWTH: Final = 1 << 10
+"""The most places for each row that is stitched."""
 
 
 @translates("ExtractImagePatches")
 def image_patches(c: Call) -> Operand:
     """The windows of images [batch, H, W, C], with zeros around them, as channels [batch, rows, columns, h * w * C]."""
     x = c.first(c.tensor(0, 4))
-    kernel, strides, rates = (c.ints(name)[1:3] for name in ("ksizes", "strides", "rates"))
-    if any(len(v) != 2 or min(v) < 1 for v in (kernel, strides, rates)) or kernel[0] * kernel[1] > _MOST_PLACES:
-        c.fail(f"its windows are of {kernel}, by {strides}", SAVE_AGAIN)
-    if c.text("padding") == "SAME":
-        pads = same_pads(c, kernel, strides, rates, x.shape[2:], lower=False)
-        x = c.add("pad", x, pads=(0, 0, *pads[:2], 0, 0, *pads[2:]))
-    counts = [
-        (static_size(c, s, "its image") - r * (k - 1) - 1) // by + 1
-        for s, k, by, r in zip(x.shape[2:], kernel, strides, rates, strict=True)
-    ]
-    if min(counts) < 1:
-        c.fail(f"its windows of {kernel} are larger than its image", SAVE_AGAIN)
-    parts: list[Operand] = []
-    for place in np.ndindex(*kernel):
-        starts = tuple(p * r for p, r in zip(place, rates, strict=True))
-        ends = tuple(b + (n - 1) * by + 1 for b, n, by in zip(starts, counts, strides, strict=True))
-        parts.append(c.add("slice", x, starts=starts, ends=ends, axes=(2, 3), steps=tuple(strides)))
+    parts = [part for _, part in taps(c, x, c.ints("ksizes")[1:3])]
     return c.last(parts[0] if len(parts) == 1 else c.add("concat", *parts, axis=1))
 
 
@@ -49,7 +34,7 @@ def stitch(c: Call) -> Operand:
     rows = [c.reshape(c.tensor(n + k), [c.numbers(k, "the places").size, *tail]) for k in range(n)]
     whole = c.add("concat", *rows, axis=0) if n > 1 else rows[0]
     count = int(places.max(initial=-1)) + 1
-    if count > len(places) * _MOST_PLACES or places.min(initial=0) < 0:
+    if count > len(places) * MOST_GROWTH or places.min(initial=0) < 0:
         c.fail(f"its places go up to {count}, and there are {len(places)} rows", SAVE_AGAIN)
     of_row = np.full(count, len(places), np.int64)
     of_row[places] = np.arange(len(places))

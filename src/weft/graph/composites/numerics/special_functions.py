@@ -37,6 +37,11 @@ _LANCZOS: Final = (
 """Coefficients of Lanczos' approximation with g = 7 and nine terms (Godfrey)."""
 
 
+def is_finite(b: Builder, x: Operand) -> Operand:
+    """Tells which elements of *x* are neither infinite nor NaN."""
+    return b.add("logical_not", b.add("logical_or", b.add("is_nan", x), b.add("is_inf", x)))
+
+
 def log1p(b: Builder, x: Operand) -> Operand:
     """log(1 + x): where 1 + x is rounded to u, log(u) is corrected by x / (u - 1) (Kahan)."""
     one = b.scalar(1, x.dtype)

@@ -57,16 +57,19 @@ def schedule_inner_products(s: Schedule, ref: BlockRef, p: Planner) -> set[Block
         lanes=lanes,
     )
     tile = p.decide(ref.name, InnerTile, partial(inner_tile_plans, problem))
+    inner: list[LoopRef] = []
+    if rows is not None and tile.rows > 1:
+        rows, row = s.split(rows, [None, tile.rows])
+        inner.append(row)
     if tile.pieces > 1:
         piece, columns = s.split(columns, [tile.pieces, None])
         outer.append(piece)
-    shared = list(outer)
-    inner: list[LoopRef] = []
-    for loop, size in ((columns, tile.columns), (rows, tile.rows)):
-        if loop is not None and size > 1:
-            part, loop = s.split(loop, [size, None])
-            inner.insert(0, part)
-        outer += [loop] if loop is not None else []
+    if tile.columns > 1:
+        column, columns = s.split(columns, [tile.columns, None])
+        inner.append(column)
+    tiles = [columns] if rows is None else [rows, columns] if tile.by_rows else [columns, rows]
+    shared = [*outer, *tiles[: int(tile.by_rows)]]
+    outer += tiles
     steps, lane = s.split(depth, [None, lanes])
     s.reorder([*outer, steps, *inner, lane])
     partial_sums = s.rfactor(ref, lane)
