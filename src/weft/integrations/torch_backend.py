@@ -28,6 +28,7 @@ from weft.driver.parameter_model import ParameterModel, compile_parameters
 from weft.frontends.torch.decompose import decompositions, is_effect
 from weft.frontends.torch.graph_module import Captured, from_graph_module
 from weft.frontends.torch.nodes import elements_of
+from weft.integrations.torch_threads import share_threads
 from weft.native import _rt
 from weft.support.errors import InputError, ModelError
 
@@ -65,6 +66,8 @@ tensors.
 """
 
 TENSORS: Final = _rt.Exchange(torch.Tensor)
+
+share_threads()
 
 MODES: Final = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 """The modes of `torch.compile`, which are those of PyTorch's own backend."""

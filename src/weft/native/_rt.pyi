@@ -361,3 +361,9 @@ def quota_cpus(root: str) -> int:
 
     Of the system whose files are below *root*: "" for the one that this runs on.
     """
+
+def use_openmp(parallel: int, thread_number: int) -> None:
+    """Parallel loops are done by an OpenMP runtime's threads: the addresses of its `GOMP_parallel` and `omp_get_thread_num`.
+
+    With zeros they are done by Weft's own.
+    """

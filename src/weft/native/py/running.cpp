@@ -99,5 +99,9 @@ void Running::begin() { handler_raised = false; }
 void bind_running(nb::module_ &m) {
     (void)pthread_atfork(nullptr, nullptr, &Running::count_again);
     m.def("handler_raised", [] { return handler_raised; });
+    m.def("use_openmp", [](uintptr_t parallel, uintptr_t thread_number) {
+        nb::gil_scoped_release unlocked;
+        weft_use_openmp(reinterpret_cast<weft_openmp_parallel *>(parallel), reinterpret_cast<int (*)()>(thread_number));
+    });
     m.def("running_calls", [] { return calls.load(); });
 }

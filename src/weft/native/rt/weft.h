@@ -131,6 +131,12 @@ typedef struct weft_tensor { /* contiguous, row-major, aligned to its elements *
   int32_t dtype;
 } weft_tensor;
 
+/* Lets the threads of an OpenMP runtime of the process do the parallel loops of all models from here on, instead of Weft's own:
+ * `GOMP_parallel` and `omp_get_thread_num` of GCC's, Clang's or Intel's. A program that computes with OpenMP, too, has the team of
+ * one instead of two that are in each other's way. NULL goes back to Weft's own threads, and so does a child of fork. */
+typedef void weft_openmp_parallel(void (*part)(void *), void *data, unsigned threads, unsigned flags);
+void weft_use_openmp(weft_openmp_parallel *parallel, int (*thread_number)(void));
+
 /* A string, of any bytes; UTF-8 where letters matter. The elements of a tensor of strings, of dtype WEFT_HANDLE, are addresses of
  * these: NULL is "". Those of inputs are the caller's, and read in weft_run alone. Those of outputs are the context's, until its next
  * weft_run or its release. */

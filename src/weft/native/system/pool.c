@@ -4,6 +4,9 @@
  * so that it meets the data it touched in the loop before, and then of the others', so that a thread the system has
  * taken away delays nobody. Workers join a job by counting themselves into `gate` while it is open; the caller, out of
  * work, closes the gate and waits for those inside only. A worker that wakes late finds the gate closed.
+ *
+ * Where the process has an OpenMP runtime that other libraries compute with, its threads may be those of jobs, too: they
+ * spin for milliseconds after each loop, and would be in the way of workers beside them (docs/design/0077).
  */
 #define _GNU_SOURCE
 #ifndef WEFT_FREESTANDING
@@ -46,6 +49,11 @@ static struct {
   int32_t status;
   slot slots[WEFT_MAX_THREADS];
 } pool = {.mutex = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
+
+static struct { /* the functions of an OpenMP runtime, by whose threads jobs are done; none where the pool has its own */
+  weft_openmp_parallel *parallel;
+  int (*number)(void);
+} openmp;
 
 static pthread_mutex_t short_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -160,6 +168,7 @@ static void *worker(void *index) {
 static void reset_in_child(void) {
   pool.gate = 0;
   pool.busy = pool.sleeping = pool.waiting = pool.workers = 0;
+  openmp.parallel = NULL; /* a team of OpenMP's doesn't survive a fork either, and would be waited for */
   (void)pthread_mutex_init(&pool.mutex, NULL);
   (void)pthread_cond_init(&pool.wake, NULL);
   (void)pthread_cond_init(&pool.done, NULL);
@@ -192,30 +201,53 @@ static void cut(int64_t n) {
   }
 }
 
-static int32_t run_job(weft_ctx *ctx, weft_task fn, void *args, int64_t n) {
-  pool.ctx = ctx;
-  pool.fn = fn;
-  pool.args = args;
-  pool.spin = ctx->spin;
-  pool.status = WEFT_OK;
-  pool.threads = ctx->threads < pool.workers + 1 ? ctx->threads : pool.workers + 1;
-  cut(n);
+/* A part of a job, done by a thread of OpenMP's; the caller is its number 0. */
+static void openmp_part(void *unused) {
+  int32_t thread = (int32_t)openmp.number();
+  (void)unused;
+  if (thread == 0) take_part(0);
+  else help(thread);
+}
+
+static void by_workers(void) {
   store(&pool.gate, ((uint64_t)(job_number() + 1) << 32) | OPEN);
   wake(&pool.sleeping, &pool.wake);
   take_part(0);
   __atomic_fetch_and(&pool.gate, ~OPEN, __ATOMIC_SEQ_CST);
   wait_until(nobody_inside, 0, pool.spin, &pool.waiting, &pool.done);
+}
+
+static int32_t run_job(weft_ctx *ctx, weft_task fn, void *args, int64_t n, int32_t threads) {
+  pool.ctx = ctx;
+  pool.fn = fn;
+  pool.args = args;
+  pool.spin = ctx->spin;
+  pool.status = WEFT_OK;
+  pool.threads = threads;
+  cut(n);
+  if (openmp.parallel != NULL) openmp.parallel(openmp_part, NULL, (unsigned)threads, 0);
+  else by_workers();
   return pool.status;
 }
 
 int32_t weft_parallel_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n) {
-  int32_t status;
-  if (n <= 1 || ctx->threads <= 1 || __atomic_exchange_n(&pool.busy, 1, __ATOMIC_SEQ_CST) != 0)
+  int32_t status, threads = ctx->threads < WEFT_MAX_THREADS ? ctx->threads : WEFT_MAX_THREADS;
+  if (n <= 1 || threads <= 1 || __atomic_exchange_n(&pool.busy, 1, __ATOMIC_SEQ_CST) != 0)
     return weft_serial_for(ctx, fn, args, n);
-  start_workers((ctx->threads < WEFT_MAX_THREADS ? ctx->threads : WEFT_MAX_THREADS) - 1);
-  status = run_job(ctx, fn, args, n);
+  if (openmp.parallel == NULL) {
+    start_workers(threads - 1);
+    if (threads > pool.workers + 1) threads = pool.workers + 1;
+  }
+  status = run_job(ctx, fn, args, n, threads);
   store(&pool.busy, 0);
   return status;
+}
+
+void weft_use_openmp(weft_openmp_parallel *parallel, int (*number)(void)) {
+  while (__atomic_exchange_n(&pool.busy, 1, __ATOMIC_SEQ_CST) != 0) (void)sched_yield();
+  openmp.parallel = parallel;
+  openmp.number = number;
+  store(&pool.busy, 0);
 }
 
 #endif
