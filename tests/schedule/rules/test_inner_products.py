@@ -83,3 +83,10 @@ def test_threads_share_rows_where_there_are_few_columns() -> None:
     s = schedule_program(product(4000, 8, 64), SERVER)
     assert s.loops(s.block("y_rf"))[0].var.name.startswith("n_i")
     assert "parallel(0, 500)" in str(s.function) or "parallel(0, 1000)" in str(s.function)
+
+
+def test_pieces_have_whole_tiles_where_some_number_of_them_does() -> None:
+    """2600 columns are 325 tiles of 8: five pieces of 65, rather than eight with a remainder each."""
+    s = schedule_program(product(1, 2600, 640), SERVER)
+    loops = s.loops(s.block("y_rf"))
+    assert [s.extent(f) for f in loops if "j" in f.var.name] == [5, 65, 8]

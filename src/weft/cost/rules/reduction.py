@@ -112,6 +112,14 @@ def inner_tile_plans(p: InnerProblem, target: Target) -> Iterator[Candidate[Inne
         return p.others * -(-p.columns // c) * each
 
     for r, c in sorted(fitting, key=lambda t: (cycles(*t), -t[0], -t[1])):
-        pieces = max(1, min(wanted, p.columns // (c * PIECE_TILES)))
+        pieces = _without_remainder(p.columns, c, max(1, min(wanted, p.columns // (c * PIECE_TILES))))
         by_rows = pieces < min(wanted, -(-p.rows // r))
         yield Candidate(InnerTile(r, c, 1 if by_rows else pieces, by_rows), cycles(r, c))
+
+
+def _without_remainder(columns: int, of_tile: int, most: int) -> int:
+    """Returns the largest number of pieces, above half of the most, that all have the same number of whole tiles; else the most.
+
+    Where pieces have a remainder, tiles have versions with guards, which take ten times the code and the time to compile it.
+    """
+    return next((n for n in range(most, most // 2, -1) if columns % (n * of_tile) == 0), most)
