@@ -67,10 +67,18 @@ class PlanSpace(KnobSpace):
         self.knobs = tuple([k for k in asked if len(k.domain) > 1])
         super().__init__(tuple([len(k.domain) for k in self.knobs]))
 
-    @property
+    @cached_property
     def count(self) -> int:
-        """How many points there are."""
-        return prod(self.sizes)
+        """How many points there are, each of another plan: knobs that have no effect have their default, see `canonical`."""
+        deciding = sorted({n for conditions, _ in self._conditions for n, _ in conditions})
+        ways = [self.sizes[n] for n in deciding]
+        points = np.tile(self.default, (prod(ways), 1))
+        points[:, deciding] = np.indices(ways).reshape(len(ways), prod(ways)).T
+        in_effect = self._in_effect(points)
+        distinct = (in_effect | (points == self.default)).all(axis=1)
+        others = np.where(in_effect, self.sizes, 1)
+        others[:, deciding] = 1
+        return sum(prod(row) for row in others[distinct].tolist())
 
     @cached_property
     def default(self) -> Ints:
@@ -98,6 +106,10 @@ class PlanSpace(KnobSpace):
 
     def canonical(self, points: Ints) -> Ints:
         """Returns *points* with the default for knobs that have no effect, so that a plan has one point."""
+        return np.where(self._in_effect(points), points, self.default.reshape(1, -1))
+
+    def _in_effect(self, points: Ints) -> Bools:
+        """Tells for each knob of each of *points* whether it is asked for there; all are where that isn't known."""
         relevant = np.zeros(points.shape, np.bool_)
         for conditions, asked in self._conditions:
             met = np.ones(len(points), np.bool_)
@@ -105,7 +117,7 @@ class PlanSpace(KnobSpace):
                 met &= points[:, knob] == value
             relevant |= met[:, None] & asked[None, :]
         unknown = np.logical_not(relevant.any(axis=1))
-        return np.where(relevant | unknown.reshape(-1, 1), points, self.default.reshape(1, -1))
+        return relevant | unknown.reshape(-1, 1)
 
     @cached_property
     def _conditions(self) -> list[tuple[list[tuple[int, int]], Bools]]:
