@@ -92,7 +92,8 @@ class Record:
 class Measurement:
     """A candidate that was measured: its *seconds*, or the kind of its *failure* (`timeout`, `crash`, `wrong`), else empty.
 
-    All of them are kept: a search that is resumed measures none twice, and cost models learn from them.
+    All of them are kept: a search that is resumed measures none twice, but for failures that may be the machine's, and cost
+    models learn from them.
     """
 
     workload: str
@@ -108,6 +109,11 @@ class Measurement:
     def digest(self) -> str:
         """The digest of all fields."""
         return digest("measurement", *_content(self))
+
+    @property
+    def may_be_the_machines(self) -> bool:
+        """Whether the candidate failed as one does on a machine that is busy or full, so that another try may succeed."""
+        return self.failure in ("timeout", "crash", "memory")
 
     @cached_property
     def plan_digest(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -187,13 +188,16 @@ class TaskTuner:
         """Takes over earlier measurements, where the incumbent was measured beside them.
 
         A candidate is compared with the incumbent of the same moment: a machine's speed differs from one session to the next.
-        Where that one is not known, the fastest takes its place.
+        Where that one is not known, the fastest takes its place. A failure that may be the machine's doesn't count until it
+        happens again: the candidate may be proposed once more.
         """
         own = str(self.task.plan)
         incumbent = [(m.time, m.seconds) for m in known if m.plan == own and m.seconds is not None]
         beside, least = dict(incumbent), min([s for _, s in incumbent], default=0.0)
         last = {m.plan: m for m in known}  # a winner may have been refused after it was found fast
-        for m in last.values() if beside else ():
+        failures = Counter(m.plan for m in known if m.failure)
+        counted = [m for m in last.values() if not m.may_be_the_machines or failures[m.plan] > 1]
+        for m in counted if beside else ():
             try:
                 point = self.space.point_of(parse_plan(m.plan))
             except ParseError:
