@@ -127,11 +127,15 @@ def _difference(d: Difference) -> list[str]:
 
 def _importance(report: TuneReport, task: Task) -> list[Markup]:
     """Returns bars of the knobs that explain most."""
-    found = knob_importances(report.knobs_of(task), report.trials_of(task))
+    heading = element("h4", "Which choices mattered")
+    try:
+        found = knob_importances(report.knobs_of(task), report.trials_of(task))
+    except ModuleNotFoundError:
+        return [heading, element("p", UNKNOWN, class_="note")]
     shown = [i for i in found if i.share >= LEAST_SHARE][:MOST_KNOBS]
     note = EXPLAINED if shown else NOTHING if found else f"It takes {FEWEST} candidates with a time to say anything."
     bars = [meters([_meter(i) for i in shown])] if shown else []
-    return [element("h4", "Which choices mattered"), *bars, element("p", note, class_="note")]
+    return [heading, *bars, element("p", note, class_="note")]
 
 
 def _meter(importance: Importance) -> Meter:
@@ -141,10 +145,11 @@ def _meter(importance: Importance) -> Meter:
 
 
 EXPLAINED: Final = (
-    "The part of the differences between candidates (the variance of the logarithm of their speed) that a choice explains by "
-    "itself, what chance explains taken off. Candidates that failed do not count. Choices that the search changed together "
-    "explain the same differences, so that the parts may add up to more than 100%; what matters only together with others may "
-    "not show."
+    "The part of the differences between candidates (the variance of the logarithm of their speed) that a choice has part in, "
+    "alone or together with others: how much worse trees predict candidates that they have not seen when it is replaced by that "
+    "of another candidate. Candidates that failed do not count. Several choices may have part in the same differences, so that "
+    "the parts may add up to more than 100%."
 )
 
-NOTHING: Final = "No choice by itself explains differences between the candidates that are more than chance."
+NOTHING: Final = "No choice explains differences between the candidates so that those not seen could be predicted."
+UNKNOWN: Final = "That takes XGBoost, which is not installed: the extra tune."

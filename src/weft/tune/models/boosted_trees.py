@@ -6,12 +6,13 @@ tensor programs" (2018), section 3.1: a search needs to know which of two plans 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 import xgboost
 
-from weft.tune.features import Doubles, Features
+from weft.tune.features import Doubles, Features, Ints
 from weft.tune.models.cost_model import LEAST_SCORE, analytical_score
 from weft.tune.models.samples import Samples
 
@@ -92,3 +93,10 @@ class XgbRegression(_BoostedTrees):
     def predict(self, features: Features) -> Doubles:
         """Returns logarithms of throughputs, up to a constant."""
         return self._predict(features, self._prior * analytical_score(features))
+
+
+def regression_trees(rows: Ints, values: Doubles, seed: int) -> Callable[[Ints], Doubles]:
+    """Returns a function that predicts the value of each row, as trees learn it from *rows* [n, k] and their *values* [n]."""
+    parameters = {**_COMMON, "objective": "reg:squarederror", "base_score": 0.0, "seed": seed, "nthread": 1}
+    booster = xgboost.train(parameters, xgboost.DMatrix(rows, label=values), ROUNDS)
+    return lambda asked: np.asarray(booster.predict(xgboost.DMatrix(asked)), np.float64)
