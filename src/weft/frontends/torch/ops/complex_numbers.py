@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from itertools import product
 from typing import Any, Final
 
 from weft.frontends.torch.call import Call, common_shape
@@ -17,6 +19,7 @@ from weft.frontends.torch.complex_numbers import (
 )
 from weft.frontends.torch.registry import TABLE, spelled
 from weft.graph.builder import Operand
+from weft.graph.composites.einsum import einsum as sum_of_products
 from weft.graph.composites.numerics import complex_numbers as pairs
 from weft.graph.composites.numerics import special_functions
 
@@ -80,7 +83,8 @@ PART_BY_PART: Final = frozenset(
                 "sub.Scalar",
             ),
             *("rsub.Scalar", "rsub.Tensor", "unbind.int", "copy", "zeros_like", "zeros", "empty_like", "new_zeros"),
-            *("empty.memory_format", "_operator.getitem", "index_put"),
+            *("empty.memory_format", "index_put", "where.ScalarOther", "where.ScalarSelf", "where.Scalar"),
+            *("masked_fill.Scalar", "masked_fill.Tensor"),
         ),
     )
 )
@@ -160,6 +164,25 @@ def mm(c: Call) -> Any:
 def matmul(c: Call) -> Any:
     """The product of matrices, batches of them, or vectors."""
     return _product(c, parts(c, "self"), parts(c, "other"), "matmul")
+
+
+@translates_complex("einsum")
+def einsum(c: Call) -> Any:
+    """A sum of products by named dimensions: of each choice of a real or an imaginary part of each of the complex tensors."""
+    given = [(v.real, v.imaginary) if isinstance(v, Complex) else (c.cast(v, c.dtype),) for v in c.arguments["tensors"]]
+    sums: list[list[Operand]] = [[], []]
+    for chosen in product(*[range(len(v)) for v in given]):
+        factors = [v[k] for v, k in zip(given, chosen, strict=True)]
+        made = sum_of_products(c, factors, str(c.value("equation")))
+        turns = sum(chosen)  # the power of the imaginary unit
+        sums[turns % 2].append(c.add("neg", made) if turns % 4 > 1 else made)
+    return Complex(*[reduce(lambda a, b: c.add("add", a, b), part) for part in sums])
+
+
+@translates_complex("_operator.getitem")
+def getitem(c: Call) -> Any:
+    """One of several results."""
+    return c.arguments["self"][c.arguments["other"]]
 
 
 @translates_complex("div.Tensor", "div.Scalar")
