@@ -25,6 +25,10 @@ def arithmetic(x: torch.Tensor, y: torch.Tensor) -> Any:
         A.div.Scalar(z, 2j),
         r * z,
         A.reciprocal(w),
+        z**3,
+        w**-2,
+        z**0,
+        A.scalar_tensor(1.5, dtype=torch.complex64) * z,
     )
     return tuple([A.view_as_real(v) for v in made])
 

@@ -91,6 +91,10 @@ PART_BY_PART: Final = frozenset(
 """Operators that move elements, or are linear in them with real numbers as factors."""
 
 
+MOST_FACTORS: Final = 64
+"""The largest whole power that is made by products."""
+
+
 def complex_translation(name: str) -> ComplexTranslation | None:
     """Returns the translation of an operator that is given complex numbers, or makes them; None where there is none."""
     if name in PART_BY_PART:
@@ -220,6 +224,27 @@ def exp(c: Call) -> Any:
     """The exponential."""
     x = parts(c, "self")
     return Complex(*pairs.exponential(c, (x.real, x.imaginary)))
+
+
+@translates_complex("pow.Tensor_Scalar")
+def power(c: Call) -> Any:
+    """A whole power, by squares."""
+    x, exponent = parts(c, "self"), c.value("exponent")
+    if not isinstance(exponent, int | float) or not float(exponent).is_integer() or abs(exponent) > MOST_FACTORS:
+        c.fail(f"{exponent} is no whole power of up to {MOST_FACTORS}", "compute it by abs() and angle() in the module")
+    if exponent == 0:
+        return Complex(*[c.add("full", shape=x.shape, value=v, dtype=c.dtype) for v in (1, 0)])
+    made = x
+    for digit in f"{abs(int(exponent)):b}"[1:]:
+        made = _product(c, made, made, "mul")
+        made = _product(c, made, x, "mul") if digit == "1" else made
+    return _reciprocal(c, made) if exponent < 0 else made
+
+
+@translates_complex("scalar_tensor")
+def scalar_tensor(c: Call) -> Any:
+    """A number as a tensor."""
+    return parts(c, "s")
 
 
 @translates_complex("ones_like", "ones", "full", "full_like", "new_full", "new_ones")
