@@ -236,6 +236,25 @@ def test_results_that_are_arguments_or_views_of_them(graphs: list[Any]) -> None:
     close(twice, (x - 1) * 2)
 
 
+def test_results_are_the_tensors_that_the_model_wrote(given: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither arguments nor results are copied between PyTorch and a model: they have the memory that it read and wrote."""
+    written: list[Any] = []
+    original = Model.run_in
+
+    def noted(self: Model, library: Any, inputs: Any) -> Any:
+        made = original(self, library, inputs)
+        written.extend(made)
+        return made
+
+    monkeypatch.setattr(Model, "run_in", noted)
+    x, y = torch.randn(300, 40), torch.randn(40)
+    fast = compiled(lambda a, b: (a * b, (a + b).sum(0)))
+    with torch.no_grad():
+        made = fast(x, y)
+    assert [t.data_ptr() for t in given] == [x.data_ptr(), y.data_ptr()]
+    assert [t.data_ptr() for t in made] == [t.data_ptr() for t in written]
+
+
 def test_random_numbers_follow_the_seed_of_pytorch() -> None:
     def function(x: Any) -> Any:
         return nn.functional.dropout(x, 0.5, training=True), torch.rand_like(x)

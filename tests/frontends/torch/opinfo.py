@@ -2,6 +2,7 @@
 
     python -m tests.frontends.torch.opinfo --match 'nn.functional.*' --json opinfo.json
     python -m tests.frontends.torch.opinfo --how compile
+    python -m tests.frontends.torch.opinfo --how compile --type complex64
 
 PyTorch's database needs the package `expecttest`. With `--how compile` calls go through `torch.compile` instead, where PyTorch
 itself runs what it can't capture, and what Weft can't compile is refused.
@@ -210,12 +211,12 @@ def _compared(name: str, module: OfTensors, wanted: list[np.ndarray[Any, Any]]) 
     return Verdict("wrong", how) if how else Verdict("pass")
 
 
-def verdict_of(op: Any, samples: int, how: str = "export") -> Verdict:
-    """Returns the worst of an operator's first samples."""
+def verdict_of(op: Any, samples: int, how: str = "export", dtype: torch.dtype = torch.float32) -> Verdict:
+    """Returns the worst of an operator's first samples of a type."""
     worst = Verdict("pass")
     torch.manual_seed(0)
     try:
-        generator = iter(op.sample_inputs("cpu", torch.float32, requires_grad=False))
+        generator = iter(op.sample_inputs("cpu", dtype, requires_grad=False))
         found = list(itertools.islice(generator, samples))
         getattr(generator, "close", list)()  # now: one that is closed while a program is traced becomes a part of that
     except Exception as error:
@@ -226,11 +227,11 @@ def verdict_of(op: Any, samples: int, how: str = "export") -> Verdict:
     return worst
 
 
-def database() -> dict[str, Any]:
-    """Returns PyTorch's entries of operators that take float32, by their names."""
+def database(dtype: torch.dtype = torch.float32) -> dict[str, Any]:
+    """Returns PyTorch's entries of operators that take a type, by their names."""
     from torch.testing._internal.common_methods_invocations import op_db
 
-    chosen = [op for op in op_db if torch.float32 in op.supported_dtypes("cpu")]
+    chosen = [op for op in op_db if dtype in op.supported_dtypes("cpu")]
     return {f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name: op for op in chosen}
 
 
@@ -241,16 +242,18 @@ def main() -> None:
     parser.add_argument("--names", help="a file of names, one a line")
     parser.add_argument("--samples", type=int, default=SAMPLES)
     parser.add_argument("--how", choices=("export", "compile"), default="export")
+    parser.add_argument("--type", default="float32", help="the type of the samples")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     wanted = set(Path(given.names).read_text().split()) if given.names else None
     found: dict[str, list[str]] = {}
-    for name, op in database().items():
+    dtype = getattr(torch, given.type)
+    for name, op in database(dtype).items():
         if not fnmatch.fnmatchcase(name, given.match) or (wanted is not None and name not in wanted):
             continue
         start = time.process_time()
-        verdict = verdict_of(op, given.samples, given.how)
+        verdict = verdict_of(op, given.samples, given.how, dtype)
         found[name] = list(verdict)
         print(f"{verdict.kind:12} {name:45} {time.process_time() - start:6.1f} s  {verdict.why!r}", flush=True)
         if given.json is not None:

@@ -55,6 +55,29 @@ def test_a_file_is_read(saved: bytes, tmp_path: Path) -> None:
     assert print_graph(to_graph(saved)) == print_graph(to_graph(str(path)))
 
 
+class Paired(torch.nn.Module):  # type: ignore[misc,name-defined]
+    """Rows of one tensor beside twice as many of another."""
+
+    def forward(self, x: Any, y: Any) -> Any:
+        return torch.cat([x, y]).softmax(0), x.flatten() @ y[: x.shape[0]].flatten(), y.reshape(-1, 2, 3)
+
+
+def test_sizes_that_a_file_leaves_open(tmp_path: Path) -> None:
+    """A size with limits, and one that is twice that: each call may have another, within the limits."""
+    rows, path = torch.export.Dim("rows", min=2, max=9), tmp_path / "model.pt2"
+    dims = ({0: rows}, {0: 2 * rows})
+    torch.export.save(torch.export.export(Paired(), (X[:4], numbers(8, 3)), dynamic_shapes=dims), path)
+    model = weft.compile(path)
+    for n in (2, 9, 5):
+        given = numbers(n, 3, seed=n), numbers(2 * n, 3, seed=n + 1)
+        for a, b in zip(model(*map(array, given)), Paired()(*given), strict=True):
+            np.testing.assert_allclose(a, array(b), rtol=1e-5, atol=1e-6)
+    with pytest.raises(weft.InputError, match="was compiled for 2 to 9"):
+        model(array(numbers(10, 3)), array(numbers(20, 3)))
+    with pytest.raises(weft.InputError):
+        model(array(numbers(4, 3)), array(numbers(7, 3)))
+
+
 EVIL = "__import__('os').abort()"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -88,6 +89,52 @@ LINEAR: dict[str, Callable[[], None]] = {
 @pytest.mark.parametrize("compare", LINEAR.values(), ids=LINEAR)
 def test_what_is_linear_along_dimensions(compare: Callable[[], None]) -> None:
     compare()
+
+
+@pytest.mark.parametrize("is_volume", [False, True], ids=["images", "volumes"])
+@pytest.mark.parametrize("padding", [0, 1, 2], ids=["zeros", "border", "reflection"])
+def test_samples_at_the_points_of_a_grid(is_volume: bool, padding: int) -> None:
+    sizes = (5, 6, 1, 4)[: 3 if is_volume else 2]
+    op = A.grid_sampler_3d_backward.default if is_volume else A.grid_sampler_2d_backward.default
+    x, grid = numbers(2, 3, *sizes), numbers(2, *[4] * len(sizes), len(sizes), seed=1)
+    grad = numbers(2, 3, *[4] * len(sizes), seed=2)
+    for mode, align in itertools.product((0, 1), (False, True)):
+        same(op, grad, x, grid, mode, padding, align, [True, True])
+    assert gradients.gradients()[op](grad, x, grid, 0, padding, True, [False, True])[0] is None
+    assert gradients.gradients()[op](grad, x, grid, 2, padding, True, [True, True]) is NotImplemented
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 2.0, 3.0, math.inf])
+def test_distances(p: float) -> None:
+    x, y = numbers(2, 5, 3), numbers(2, 6, 3, seed=1)
+    y[:, 2], x[0, 1, 0] = x[:, 4], y[0, 0, 0]  # a distance of zero, and one along two dimensions only
+    same(A._cdist_backward.default, numbers(2, 5, 6, seed=2), x, y, p, torch.cdist(x, y, p))
+    rows = torch.cat([x[0], x[0, :1]])
+    same(A._pdist_backward.default, numbers(15, seed=3), rows, p, F.pdist(rows, p))
+
+
+@pytest.mark.parametrize("dim", [0, 2])
+def test_lengths_and_directions(dim: int) -> None:
+    v, grad = numbers(4, 3, 5), numbers(4, 3, 5, seed=1)
+    g = numbers(*[v.shape[d] if d == dim else 1 for d in range(3)], seed=2)
+    _, norms = A._weight_norm_interface(v, g, dim)
+    same(A._weight_norm_interface_backward.default, grad, v, g, norms, dim)
+
+
+def test_elements_that_were_chosen() -> None:
+    x, y = numbers(2, 3, 7, 6), numbers(2, 3, 6, 5, 4)
+    made, places = A.adaptive_max_pool2d(x, [3, 4])
+    same(A.adaptive_max_pool2d_backward.default, numbers(*made.shape), x, places)
+    made, places = A.adaptive_max_pool3d(y, [2, 3, 3])
+    same(A.adaptive_max_pool3d_backward.default, numbers(*made.shape), y, places)
+    made, places = A.fractional_max_pool2d(x, [2, 2], [4, 4], torch.full((2, 3, 2), 0.4))
+    same(A.fractional_max_pool2d_backward.default, numbers(*made.shape), x, [2, 2], [4, 4], places)
+    how = [3, 2, 2], [1, 2, 1], [1, 0, 1], [1, 1, 1], False
+    made, places = A.max_pool3d_with_indices(y, *how)
+    same(A.max_pool3d_with_indices_backward.default, numbers(*made.shape), y, *how, places)
+    mask, sizes = x > 0.3, [5, 30]
+    assert mask.sum() < 150
+    same(A.masked_scatter_backward.default, numbers(*x.shape, seed=1), mask, sizes)
 
 
 @pytest.mark.parametrize("norm_first", [True, False])

@@ -49,16 +49,28 @@ def test_a_module_is_to_be_exported() -> None:
 
 
 CASES: dict[str, tuple[Callable[..., Any], Any, str]] = {
-    "factors of a determinant": (
-        lambda x: torch.ops.aten._linalg_det(x)[1],
-        X[:3, :3],
+    "sums of attention": (
+        lambda x: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(x, x, x)[1],
+        numbers(1, 2, 3, 4),
         "_operator.getitem getitem_1: this result of an operator is not supported\n  hint: export the module without it",
     ),
     "strides out of order": (
-        lambda x: x.t().as_strided((2, 2), (1, 4)),
+        lambda x: x[:, ::2].as_strided((2, 2), (1, 4)),
         X,
         "aten.as_strided.default as_strided: strides in a tensor that is not contiguous are not supported\n"
         "  hint: call contiguous() on it first",
+    ),
+    "elements before the first": (
+        lambda x: x[1:].as_strided((2, 2), (1, 4), 3),
+        X,
+        "aten.as_strided.default as_strided: elements before the first of a tensor, which is at 4 in memory, are not "
+        "supported\n  hint: call contiguous() on it first",
+    ),
+    "elements behind the last": (
+        lambda x: x[:1].as_strided((2, 2), (4, 1)),
+        X,
+        "aten.as_strided.default as_strided: elements behind the last of slice_1: f32[1, 4] are not supported\n"
+        "  hint: take them from the whole tensor",
     ),
     "a type": (
         lambda x: x.to(torch.uint16),

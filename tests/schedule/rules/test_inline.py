@@ -6,7 +6,7 @@ import pytest
 
 from weft.ops import OPERATORS
 from weft.schedule import schedule_program
-from weft.support.dtypes import f32
+from weft.support.dtypes import bool_, f32
 from weft.targets import cpu
 from weft.te import placeholder, to_program
 
@@ -51,3 +51,10 @@ def test_what_a_sum_reads_once_is_computed_there() -> None:
 
 def test_a_padding_is_not_part_of_the_loop_that_sums_it() -> None:
     assert "pad" in blocks_of_sum("pad", pads=(0, 3, 0, 5))
+
+
+def test_a_number_repeated_is_read_where_it_is_chosen() -> None:
+    x, c = placeholder((), f32, "x"), placeholder((4, 16), bool_, "c")
+    (wide,) = OPERATORS["expand"]([x], {"shape": (4, 16)})
+    (y,) = OPERATORS["where"]([c, wide, OPERATORS["neg"]([wide], {})[0]], {})
+    assert "expand" not in [b.name for b in schedule_program(to_program([x, c], [y]), TARGET).blocks()]

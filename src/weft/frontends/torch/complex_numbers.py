@@ -29,8 +29,8 @@ ComplexTranslation: TypeAlias = Callable[[Call], Any]
 
 COMPLEX: Final = Registry[str, ComplexTranslation]("PyTorch operator of complex numbers")
 
-_PROMOTED: Final = ("self", "other", "tensors", "values", "src")
-"""Arguments that are of the result's type: real ones among them have an imaginary part of zero."""
+_PROMOTED: Final = ("self", "other", "tensors", "value", "values", "src")
+"""Arguments that are of the result's type: real ones among them, and real numbers, have an imaginary part of zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,12 +109,14 @@ def _part(c: Call, name: str, value: Any, part: int) -> Any:
     if isinstance(value, Complex):
         return value.imaginary if part else value.real
     if isinstance(value, complex):
+        if name not in _PROMOTED:
+            c.fail(f"a complex number for its argument {name!r} is not supported", "multiply by it in the module")
         return value.imag if part else value.real
     if isinstance(value, list | tuple):
         return [_part(c, name, v, part) for v in value]
     if part and name in _PROMOTED and isinstance(value, Value | CompileTimeConstant):
         return _zeros(c, value.shape)
-    return value
+    return 0 if part and name in _PROMOTED and isinstance(value, int | float) else value
 
 
 def _zeros(c: Call, shape: tuple[Expr, ...]) -> Operand:

@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from weft.frontends.torch.determinants import determinants
+
 try:
     from torch.nn.modules import linear_cross_entropy as losses
 except ImportError:  # operators of PyTorch's own, which another version may name otherwise
@@ -177,6 +179,7 @@ def fused_operators() -> dict[Any, Callable[..., Any]]:
     made: dict[Any, Callable[..., Any]] = {
         aten._native_multi_head_attention.default: attention_of_heads,
         aten._transformer_encoder_layer_fwd.default: encoder_layer,
+        **determinants(),
     }
     if losses is not None:
         made[losses._linear_cross_entropy_batch_chunked._opoverload] = chunked_loss

@@ -29,6 +29,7 @@ from weft.frontends.torch.ops.complex_numbers import complex_translation
 from weft.frontends.torch.region_calls import CONTROL_FLOW, GRAPHS
 from weft.frontends.torch.registry import TABLE, Translation
 from weft.frontends.torch.source_lines import with_line
+from weft.frontends.torch.strides import in_memory_order
 from weft.frontends.unsupported import unsupported_operators
 from weft.graph import Array, Graph, Value
 from weft.graph.builder import Builder, CompileTimeConstant, Inputs, Operand, PartialEvaluator, Results, round_once
@@ -156,8 +157,9 @@ class NodeImporter:
         if name_of(node.target) in GRAPHS:
             return self._controlled(node, scope)
         source = f"{name_of(node.target)} {node.name}"
-        _check_strided(node, source)
         arguments = _arguments(node, scope) | {RANDOM_STREAM: self.random.stream}
+        if node.target is torch.ops.aten.as_strided.default:
+            arguments |= in_memory_order(Builder(self.evaluator, source), node, arguments)
         operands = list(_operands(arguments))
         dtype, operand_dtype = _result_type(node, with_line(source, node)), _operand_type(node, with_line(source, node))
         translate = _translation(node, arguments)
@@ -201,19 +203,6 @@ def _translation(node: Node, arguments: Mapping[str, Any]) -> Translation:
             hint="compute with the real and the imaginary part in the module",
         )
     return found
-
-
-def _check_strided(node: Node, source: str) -> None:
-    """Refuses places in the memory of a tensor whose elements do not lie there in order, as those of Weft's do."""
-    if node.target is not torch.ops.aten.as_strided.default:
-        return
-    given = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
-    if not isinstance(given, torch.Tensor) or not given.is_contiguous():
-        raise ModelError(
-            "strides in a tensor that is not contiguous are not supported",
-            where=with_line(source, node),
-            hint="call contiguous() on it first",
-        )
 
 
 def check_operators(module: GraphModule) -> None:

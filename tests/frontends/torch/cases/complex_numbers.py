@@ -25,6 +25,27 @@ def arithmetic(x: torch.Tensor, y: torch.Tensor) -> Any:
         A.div.Scalar(z, 2j),
         r * z,
         A.reciprocal(w),
+        z**3,
+        w**-2,
+        z**0,
+        A.scalar_tensor(1.5, dtype=torch.complex64) * z,
+    )
+    return tuple([A.view_as_real(v) for v in made])
+
+
+def with_numbers(x: torch.Tensor, y: torch.Tensor) -> Any:
+    """Real numbers beside complex tensors have no imaginary part."""
+    z, w, r = A.view_as_complex(x), A.view_as_complex(y), x[..., 0]
+    made = (
+        z + 1.5,
+        z - 1,
+        2 - z,
+        z + 2j,
+        z + True,
+        A.where.ScalarOther(r > 0, z, 3.0),
+        A.where.ScalarSelf(r > 0, 2j, z),
+        A.masked_fill(z, r > 0, 3.0),
+        A.add.Tensor(z, w, alpha=2),
     )
     return tuple([A.view_as_real(v) for v in made])
 
@@ -32,7 +53,14 @@ def arithmetic(x: torch.Tensor, y: torch.Tensor) -> Any:
 def products(x: torch.Tensor, y: torch.Tensor) -> Any:
     """Products of matrices."""
     z, w = torch.view_as_complex(x), torch.view_as_complex(y).t()
-    made = (torch.mm(z, w), torch.bmm(z[None], w[None]), z.matmul(w))
+    made = (
+        torch.mm(z, w),
+        torch.bmm(z[None], w[None]),
+        z.matmul(w),
+        torch.einsum("ik,kj->ij", z, w),
+        torch.einsum("ik,kj,ij->i", z, w, z[:, :3]),
+        torch.einsum("ik,ik->i", z, x[..., 0].to(z.dtype)),
+    )
     return tuple([torch.view_as_real(v) for v in made])
 
 
@@ -81,6 +109,7 @@ def moved(x: torch.Tensor) -> Any:
 
 CASES: dict[str, Case] = {
     "complex arithmetic": (arithmetic, [PAIRS, OTHERS]),
+    "complex numbers and real numbers": (with_numbers, [PAIRS, OTHERS]),
     "complex products": (products, [PAIRS, OTHERS]),
     "complex parts": (parts, [PAIRS, OTHERS]),
     "complex numbers moved": (moved, [PAIRS]),

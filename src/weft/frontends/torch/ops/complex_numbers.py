@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from itertools import product
 from typing import Any, Final
 
 from weft.frontends.torch.call import Call, common_shape
@@ -17,6 +19,7 @@ from weft.frontends.torch.complex_numbers import (
 )
 from weft.frontends.torch.registry import TABLE, spelled
 from weft.graph.builder import Operand
+from weft.graph.composites.einsum import einsum as sum_of_products
 from weft.graph.composites.numerics import complex_numbers as pairs
 from weft.graph.composites.numerics import special_functions
 
@@ -80,11 +83,16 @@ PART_BY_PART: Final = frozenset(
                 "sub.Scalar",
             ),
             *("rsub.Scalar", "rsub.Tensor", "unbind.int", "copy", "zeros_like", "zeros", "empty_like", "new_zeros"),
-            *("empty.memory_format", "_operator.getitem", "index_put"),
+            *("empty.memory_format", "index_put", "where.ScalarOther", "where.ScalarSelf", "where.Scalar"),
+            *("masked_fill.Scalar", "masked_fill.Tensor"),
         ),
     )
 )
 """Operators that move elements, or are linear in them with real numbers as factors."""
+
+
+MOST_FACTORS: Final = 64
+"""The largest whole power that is made by products."""
 
 
 def complex_translation(name: str) -> ComplexTranslation | None:
@@ -162,6 +170,25 @@ def matmul(c: Call) -> Any:
     return _product(c, parts(c, "self"), parts(c, "other"), "matmul")
 
 
+@translates_complex("einsum")
+def einsum(c: Call) -> Any:
+    """A sum of products by named dimensions: of each choice of a real or an imaginary part of each of the complex tensors."""
+    given = [(v.real, v.imaginary) if isinstance(v, Complex) else (c.cast(v, c.dtype),) for v in c.arguments["tensors"]]
+    sums: list[list[Operand]] = [[], []]
+    for chosen in product(*[range(len(v)) for v in given]):
+        factors = [v[k] for v, k in zip(given, chosen, strict=True)]
+        made = sum_of_products(c, factors, str(c.value("equation")))
+        turns = sum(chosen)  # the power of the imaginary unit
+        sums[turns % 2].append(c.add("neg", made) if turns % 4 > 1 else made)
+    return Complex(*[reduce(lambda a, b: c.add("add", a, b), part) for part in sums])
+
+
+@translates_complex("_operator.getitem")
+def getitem(c: Call) -> Any:
+    """One of several results."""
+    return c.arguments["self"][c.arguments["other"]]
+
+
 @translates_complex("div.Tensor", "div.Scalar")
 def div(c: Call) -> Any:
     """The quotient."""
@@ -197,6 +224,27 @@ def exp(c: Call) -> Any:
     """The exponential."""
     x = parts(c, "self")
     return Complex(*pairs.exponential(c, (x.real, x.imaginary)))
+
+
+@translates_complex("pow.Tensor_Scalar")
+def power(c: Call) -> Any:
+    """A whole power, by squares."""
+    x, exponent = parts(c, "self"), c.value("exponent")
+    if not isinstance(exponent, int | float) or not float(exponent).is_integer() or abs(exponent) > MOST_FACTORS:
+        c.fail(f"{exponent} is no whole power of up to {MOST_FACTORS}", "compute it by abs() and angle() in the module")
+    if exponent == 0:
+        return Complex(*[c.add("full", shape=x.shape, value=v, dtype=c.dtype) for v in (1, 0)])
+    made = x
+    for digit in f"{abs(int(exponent)):b}"[1:]:
+        made = _product(c, made, made, "mul")
+        made = _product(c, made, x, "mul") if digit == "1" else made
+    return _reciprocal(c, made) if exponent < 0 else made
+
+
+@translates_complex("scalar_tensor")
+def scalar_tensor(c: Call) -> Any:
+    """A number as a tensor."""
+    return parts(c, "s")
 
 
 @translates_complex("ones_like", "ones", "full", "full_like", "new_full", "new_ones")

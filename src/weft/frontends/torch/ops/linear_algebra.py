@@ -15,27 +15,6 @@ from weft.ir import Expr
 from weft.support.dtypes import i32, i64
 
 
-@translates("_linalg_det")
-def det(c: Call) -> Results:
-    """The determinant; of the factors, PyTorch does not say whether they are those of the matrix or of its transpose."""
-    return c.add("det", c.tensor("A")), None, None
-
-
-@translates("_linalg_slogdet")
-def slogdet(c: Call) -> Results:
-    """The determinant's sign, and the logarithm of its size."""
-    packed, rows = c.add_many("lu", c.tensor("A"))
-    pivots = matrices.diagonal(c, packed)
-    n = matrices.sides(c, packed)[0]
-    sizes = c.add("log", c.add("abs", pivots))
-    signs = c.add("reduce_prod", c.add("sign", pivots), axes=(pivots.rank - 1,), keepdims=False)
-    stay = c.add("equal", rows, c.cast(c.add("range", start=0, size=n, step=1), i32))
-    exchanged = c.add("where", stay, c.scalar(1, c.dtype), c.scalar(-1, c.dtype))
-    parity = c.add("reduce_prod", exchanged, axes=(rows.rank - 1,), keepdims=False)
-    log = c.add("reduce_sum", sizes, axes=(sizes.rank - 1,), keepdims=False)
-    return c.add("mul", signs, parity), log, None, None
-
-
 @translates("linalg_lu_factor_ex")
 def lu_factor(c: Call) -> Results:
     """The factors in one, the rows exchanged, and the first column without a pivot."""

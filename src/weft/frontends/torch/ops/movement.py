@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import translates
-from weft.graph.builder import CompileTimeConstant, Operand, Results, total
+from weft.graph.builder import CompileTimeConstant, Operand, Results, static_sizes, total
 from weft.graph.composites.sequences import stack as stacked
 from weft.graph.composites.slicing import reshape_open, slice_axes, split_axis, split_equally
 from weft.ir import ONE, Const, Expr
@@ -210,6 +210,9 @@ def as_strided(c: Call) -> Results:
     places = np.full((), offset, np.int64)
     for size, stride in zip(sizes, strides, strict=True):
         places = places[..., None] + np.arange(size, dtype=np.int64) * stride
+    held = static_sizes(flat.shape)
+    if held is not None and places.size and places.max() >= held[0]:
+        c.fail(f"elements behind the last of {x!r} are not supported", "take them from the whole tensor")
     return c.add("gather", flat, CompileTimeConstant(places), axis=0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import TypeGuard
 
 from weft.cost import Candidates, Inline, Planner, elements, inline_plans, rearrangement_plans, size_of
 from weft.ir import Cast, Const, Expr, FloorDiv, FloorMod, Mul, Select, free_vars, post_order, reads_memory
@@ -91,13 +92,18 @@ def _plans(block: Block, users: list[Block]) -> Candidates[Inline]:
     """Returns the choices for a block that may be inlined: a transposition before a padding may be faster by itself."""
     value = block.body.value if isinstance(block.body, Store) else None
     last = block.axes[-1] if block.axes else None
-    if not isinstance(value, Load) or not any(map(_pads, users)) or last is None or reads_along(value, last.var):
+    if not _has_indices(value) or not any(map(_pads, users)) or last is None or reads_along(value, last.var):
         return lambda _: inline_plans(elements(block.axes))
     size, shape = value.buffer.dtype.bytes, value.buffer.shape
     moving = [d for d, i in enumerate(value.indices) if last.var in free_vars(i)]
     strides = [prod(map(size_of, shape[d + 1 :])) * size for d in moving]
     width, nbytes = size_of(last.extent), elements(block.axes) * size
     return lambda machine: rearrangement_plans(width, nbytes, size, strides, machine)
+
+
+def _has_indices(value: Expr | None) -> TypeGuard[Load]:
+    """Tells whether *value* is an element of a tensor, and not of a number, which is the same all over."""
+    return isinstance(value, Load) and bool(value.indices)
 
 
 def _pads(block: Block) -> bool:

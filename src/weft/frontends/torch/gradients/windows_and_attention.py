@@ -1,4 +1,4 @@
-"""Decompositions of gradients that PyTorch computes whole: of convolutions, of attention, and of pools and resized images.
+"""Gradients of convolutions, of attention, and of pools and resized images.
 
     aten.convolution_backward(g, x, w, ...)   becomes   a convolution by w, and a product of g with the windows of x
 
@@ -187,7 +187,7 @@ def replication_pad_backward(grad_output: Tensor, self: Tensor, padding: Sequenc
     )
 
 
-def gradients() -> dict[Any, Callable[..., Any]]:
+def of_windows_and_attention() -> dict[Any, Callable[..., Any]]:
     """Returns the decompositions by their operators."""
     aten = torch.ops.aten
     return {

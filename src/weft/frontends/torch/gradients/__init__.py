@@ -1,0 +1,5 @@
+"""Decompositions of gradients that PyTorch computes whole, written in PyTorch: one file for each kind of operator."""
+
+from weft.frontends.torch.gradients.table import gradients
+
+__all__ = ["gradients"]
