@@ -19,7 +19,7 @@ import numpy as np
 from tests.frontends.caffe import networks as of_caffe
 from tests.frontends.coreml.test_layers import CASES as OLD_LAYERS
 from tests.frontends.darknet import networks as of_darknet
-from tests.frontends.darknet import test_recurrent
+from tests.frontends.darknet import own_networks, test_recurrent
 from tests.frontends.mxnet.test_operators import CASES as OF_MXNET
 
 from weft.frontends.coreml.layer_table import NAMES as LAYERS
@@ -83,7 +83,8 @@ def of_mxnet() -> set[str]:
 
 def of_darknet_sections() -> set[str]:
     """Darknet: the types of sections."""
-    made = {kind for sections in of_darknet.NETWORKS.values() for kind, _ in sections}
+    every = [*of_darknet.NETWORKS.values(), *own_networks.NETWORKS.values()]
+    made = {kind for sections in every for kind, _ in sections}
     return made | {name.partition(".")[0] for name in test_recurrent.CASES}
 
 

@@ -129,7 +129,7 @@ FORMATS: Final = (
         "sections",
         {
             "conv_lstm, history": "states of images with gates, or of several images",
-            "local, xnor, Gaussian_yolo, implicit_weights": "not supported",
+            "xnor, Gaussian_yolo, implicit_weights": "not supported",
         },
     ),
     Format(
