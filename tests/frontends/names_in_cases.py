@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 from tests.frontends.caffe import networks as of_caffe
+from tests.frontends.caffe import own_networks as by_caffe
 from tests.frontends.coreml.test_layers import CASES as OLD_LAYERS
 from tests.frontends.darknet import networks as of_darknet
 from tests.frontends.darknet import own_networks, test_recurrent
@@ -90,7 +91,8 @@ def of_darknet_sections() -> set[str]:
 
 def of_caffe_layers() -> set[str]:
     """Caffe: the types of layers."""
-    return {layer.type for layers in of_caffe.NETWORKS.values() for layer in layers}
+    every = [*of_caffe.NETWORKS.values(), *by_caffe.NETWORKS.values()]
+    return {layer.type for layers in every for layer in layers}
 
 
 def _of_graph(graph: Message) -> Iterator[str]:

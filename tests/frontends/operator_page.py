@@ -139,7 +139,7 @@ FORMATS: Final = (
         "layers",
         {
             "PriorBox, DetectionOutput, ROIPooling, Proposal": "the last steps of detectors",
-            "RNN, LSTM, Recurrent, Embed, Interp, SPP, Python": "not supported",
+            "RNN, LSTM, Recurrent, Interp, SPP, Python": "not supported",
         },
     ),
     Format(
