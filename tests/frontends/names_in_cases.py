@@ -17,9 +17,10 @@ from typing import Any, Final
 
 import numpy as np
 from tests.frontends.caffe import networks as of_caffe
+from tests.frontends.caffe import own_networks as by_caffe
 from tests.frontends.coreml.test_layers import CASES as OLD_LAYERS
 from tests.frontends.darknet import networks as of_darknet
-from tests.frontends.darknet import test_recurrent
+from tests.frontends.darknet import own_networks, test_recurrent
 from tests.frontends.mxnet.test_operators import CASES as OF_MXNET
 
 from weft.frontends.coreml.layer_table import NAMES as LAYERS
@@ -83,13 +84,15 @@ def of_mxnet() -> set[str]:
 
 def of_darknet_sections() -> set[str]:
     """Darknet: the types of sections."""
-    made = {kind for sections in of_darknet.NETWORKS.values() for kind, _ in sections}
+    every = [*of_darknet.NETWORKS.values(), *own_networks.NETWORKS.values()]
+    made = {kind for sections in every for kind, _ in sections}
     return made | {name.partition(".")[0] for name in test_recurrent.CASES}
 
 
 def of_caffe_layers() -> set[str]:
     """Caffe: the types of layers."""
-    return {layer.type for layers in of_caffe.NETWORKS.values() for layer in layers}
+    every = [*of_caffe.NETWORKS.values(), *by_caffe.NETWORKS.values()]
+    return {layer.type for layers in every for layer in layers}
 
 
 def _of_graph(graph: Message) -> Iterator[str]:

@@ -129,7 +129,7 @@ FORMATS: Final = (
         "sections",
         {
             "conv_lstm, history": "states of images with gates, or of several images",
-            "local, xnor, Gaussian_yolo, implicit_weights": "not supported",
+            "xnor, Gaussian_yolo, implicit_weights": "not supported",
         },
     ),
     Format(
@@ -139,7 +139,7 @@ FORMATS: Final = (
         "layers",
         {
             "PriorBox, DetectionOutput, ROIPooling, Proposal": "the last steps of detectors",
-            "RNN, LSTM, Recurrent, Embed, Interp, SPP, Python": "not supported",
+            "RNN, LSTM, Recurrent, Interp, SPP, Python": "not supported",
         },
     ),
     Format(

@@ -81,7 +81,7 @@ class Reference:
             self.results.append(x)
         return self.results
 
-    def write(self, path: Path, version: tuple[int, int, int] = (0, 2, 0)) -> None:
+    def write(self, path: Path, version: tuple[int, int, int] = (0, 2, 5)) -> None:
         """Writes the weights that were drawn."""
         seen = struct.pack("<q" if version[1] >= 2 else "<i", 32013312)
         path.write_bytes(
@@ -179,6 +179,7 @@ class Reference:
     def lrn(self, x: Array, o: Options) -> Array:
         half, c = int(o["size"]) // 2, x.shape[1]
         sums = np.stack([(x[:, max(k - half, 0) : min(k + half + 1, c)] ** 2).sum(1) for k in range(c)], 1)
+        sums -= x[:, half : half + 1] ** 2  # which the first of the running sums lacks
         return x * (float(o["kappa"]) + float(o["alpha"]) * sums) ** -float(o["beta"])
 
     def softmax(self, x: Array, o: Options) -> Array:

@@ -125,7 +125,7 @@ def test_states_are_kept(name: str, tmp_path: Path) -> None:
     path = tmp_path / "net.cfg"
     path.write_text(text_of([section("net", **net), section(name.partition(".")[0], **options)]))
     floats = b"".join(a.astype("<f4").tobytes() for a in weights.drawn)
-    path.with_suffix(".weights").write_bytes(np.array([0, 2, 0, 0, 0], "<i4").tobytes() + floats)
+    path.with_suffix(".weights").write_bytes(np.array([0, 2, 5, 0, 0], "<i4").tobytes() + floats)
     model = weft.compile(path)
     state, held = model.new_state(), tuple(np.zeros(s) for s in shapes)
     for k in range(3):
@@ -135,9 +135,17 @@ def test_states_are_kept(name: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(model.run([x], state=state)[0], wanted, rtol=1e-4, atol=1e-5)
 
 
+def test_images_that_the_original_turns_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "net.cfg"
+    path.write_text("[net]\nchannels=2\nheight=4\nwidth=6\n[crnn]\n")
+    path.with_suffix(".weights").write_bytes(np.array([0, 2, 0, 0, 0], "<i4").tobytes())
+    with pytest.raises(weft.ModelError, match="swaps height and width here"):
+        weft.compile(path)
+
+
 def test_strides_of_images_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "net.cfg"
     path.write_text("[net]\nchannels=2\nheight=4\nwidth=4\n[crnn]\nstride=2\n")
-    path.with_suffix(".weights").write_bytes(np.array([0, 2, 0, 0, 0], "<i4").tobytes())
+    path.with_suffix(".weights").write_bytes(np.array([0, 2, 5, 0, 0], "<i4").tobytes())
     with pytest.raises(weft.ModelError, match=r"stride=2 \(line 6\) should be 1, so that states keep their size"):
         weft.compile(path)

@@ -35,11 +35,11 @@ def said(model: object) -> str:
 
 
 def test_all_unsupported_layers_are_told_at_once(tmp_path: Path) -> None:
-    path = network(tmp_path, f"{START}[local]\n[foo]\n{CONV}[local]\n")
+    path = network(tmp_path, f"{START}[contrastive]\n[foo]\n{CONV}[contrastive]\n")
     assert said(path).split("\n  hint")[0] == (
         "the model uses 2 operators that Weft does not have:\n"
-        "  [foo], 1 node: layer 1 (line 6)\n"
-        "  [local], 2 nodes: layer 0 (line 5), layer 3 (line 10)"
+        "  [contrastive], 2 nodes: layer 0 (line 5), layer 3 (line 10)\n"
+        "  [foo], 1 node: layer 1 (line 6)"
     )
 
 

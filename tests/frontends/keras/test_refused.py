@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 pytest.importorskip("h5py")
 
 import h5py
-from tests.frontends.keras.saved import FOLDER, archive, layer, sequence
+from tests.frontends.keras.saved import FOLDER, archive, layer, parts_of, sequence
 
 import weft
 from weft.frontends.dispatch import to_graph
@@ -147,3 +148,13 @@ def test_an_attribute_of_lists_is_refused() -> None:
     assert "the attribute 'weight_names' of /model_weights/conv1d is damaged: it is of no texts or numbers" in said(
         whole.getvalue()
     )
+
+
+def test_a_name_that_is_no_text_is_refused() -> None:
+    """HDF5 tells of it in a text with the name, which h5py can't decode."""
+    config, weights = parts_of("augmented.keras")
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as held:
+        held.writestr("config.json", json.dumps(config))
+        held.writestr("model.weights.h5", weights.replace(b"\0flatten\0", b"\0\x80latten\0"))
+    assert "can't be read: UnicodeDecodeError" in said(made.getvalue())

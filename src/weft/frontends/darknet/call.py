@@ -102,6 +102,11 @@ class Call(Builder):
         """Tells whether the file holds matrices as [inputs, outputs]."""
         return self._weights.transposed
 
+    @property
+    def is_forks(self) -> bool:
+        """Tells whether the maintained fork of Darknet wrote the weights, not the original."""
+        return self._weights.is_forks
+
     def layer(self, number: int, name: str) -> Operand:
         """Returns the output of the layer *number*, counted from this one if negative; *name* is the option that has it."""
         at = number + len(self.before) if number < 0 else number

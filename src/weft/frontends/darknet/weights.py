@@ -22,7 +22,9 @@ WRONG_FILE: Final = "give the .weights that were trained with this .cfg"
 class Weights:
     """Hands out the arrays of a file in its order; they are views into the file's mapping, and nothing is copied.
 
-    `transposed` says that the matrices of connected layers are [inputs, outputs].
+    `transposed` says that the matrices of connected layers are [inputs, outputs]; `is_forks` that the maintained fork wrote the
+    file (its revision is 5, where the original says 0): the two keep arrays of recurrent layers in other orders, and add other
+    numbers to variances.
     Raises `ModelError` for a file without a header.
     """
 
@@ -33,7 +35,8 @@ class Weights:
             head = file.read(_VERSION.size)
         if len(head) < _VERSION.size:
             raise ModelError(f"{path} has {size} bytes, too few for Darknet's weights", hint=WRONG_FILE)
-        major, minor, _ = _VERSION.unpack(head)
+        major, minor, revision = _VERSION.unpack(head)
+        self.is_forks: bool = revision != 0
         self.transposed: bool = major > _MOST or minor > _MOST
         long = major * 10 + minor >= 2 and abs(major) < _MOST and abs(minor) < _MOST
         start = _VERSION.size + (8 if long else 4)

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from mmap import ACCESS_READ, mmap
@@ -55,8 +56,19 @@ def saved_model(model: str | os.PathLike[str] | bytes) -> Iterator[tuple[Mapping
                     yield _legacy(file, name)
         except zipfile.BadZipFile as error:
             raise ModelError(f"{name} is a damaged archive: {error}", hint=AGAIN) from error
-        except (OSError, RuntimeError, KeyError, NotImplementedError, EOFError, zipfile.zlib.error) as error:  # type: ignore[attr-defined]
+        except _UNREADABLE as error:
             raise ModelError(f"{name} can't be read: {_told(error)}", hint=AGAIN) from error
+
+
+_UNREADABLE: Final = (
+    OSError,
+    RuntimeError,
+    KeyError,
+    NotImplementedError,
+    EOFError,
+    UnicodeDecodeError,  # the library tells of a damaged name in a text that it can't decode
+    zlib.error,
+)
 
 
 def _told(error: Exception) -> str:

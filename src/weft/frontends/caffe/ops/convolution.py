@@ -11,6 +11,7 @@ from weft.graph.builder import Operand, static_sizes
 from weft.graph.composites.pooling import spatial_axes
 from weft.graph.composites.slicing import equal_sizes
 from weft.graph.composites.windows import Window
+from weft.support.dtypes import i32
 
 
 def _pair(c: Call, p: Parameters, name: str, default: int, least: int, short: str | None = None) -> list[int]:
@@ -86,6 +87,15 @@ def inner_product(c: Call) -> Tops:
     else:
         matrix = c.transpose(c.blob(0, [outputs, inputs], "weight"), [1, 0])
     y = c.add("matmul", flat, matrix)
+    return c.add("add", y, c.blob(1, [outputs], "bias")) if p.flag("bias_term", True) else y
+
+
+@layer("Embed")
+def embed(c: Call) -> Tops:
+    """The rows of a matrix at whole numbers, and biases."""
+    p = c.parameters("embed_param")
+    rows, outputs = p.integer("input_dim", 0, 1), p.integer("num_output", 0, 1)
+    y = c.add("gather", c.blob(0, [rows, outputs], "weight"), c.cast(c.input, i32), axis=0)
     return c.add("add", y, c.blob(1, [outputs], "bias")) if p.flag("bias_term", True) else y
 
 

@@ -50,6 +50,21 @@ def sigmoid(c: Call) -> Tops:
     return c.add("sigmoid", c.input)
 
 
+@layer("Swish")
+def swish(c: Call) -> Tops:
+    """`x * sigmoid(beta * x)`."""
+    x, beta = c.input, c.parameters("swish_param").number("beta", 1.0)
+    return c.add("mul", x, c.add("sigmoid", x if beta == 1.0 else c.add("mul", x, c.number(beta, x))))
+
+
+@layer("Threshold")
+def threshold(c: Call) -> Tops:
+    """1 for what is larger than `threshold`, else 0."""
+    x = c.input
+    bound = c.number(c.parameters("threshold_param").number("threshold", 0.0), x)
+    return c.cast(c.add("less", bound, x), x.dtype)
+
+
 @layer("TanH")
 def tanh(c: Call) -> Tops:
     """The hyperbolic tangent."""

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import numpy as np
 
 from weft.frontends.darknet.call import Call
 from weft.frontends.darknet.ops.activations import ACTIVATIONS
 from weft.frontends.darknet.registry import layer
-from weft.graph.builder import Operand
+from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.composites.pooling import spatial_axes
 from weft.graph.composites.windows import Window
 from weft.ops import same_size
 
+Product: TypeAlias = Callable[[Operand], Operand]
+
 EPSILON: Final = 1e-5
-"""Added to variances, as in the maintained fork of Darknet (blas.c, normalize_cpu)."""
+"""Added to variances by the maintained fork of Darknet (blas.c, normalize_cpu)."""
+
+TO_DEVIATION: Final = np.float32(1e-6)
+"""Added to standard deviations by the original (the same function)."""
 
 _OTHER_KERNELS: Final = (
     "binary",
@@ -47,12 +55,17 @@ class Affine:
     def take_statistics(self, c: Call) -> None:
         """Takes the scales, means and variances."""
         count = self.bias.array.size
-        self.statistics = [c.take([count], what) for what in ("scales", "means", "variances")]
+        scale, mean, variance = (c.take([count], what) for what in ("scales", "means", "variances"))
+        self.statistics, self.epsilon = [scale, mean, variance], EPSILON
+        if not c.is_forks:
+            with np.errstate(invalid="ignore", over="ignore"):  # of a damaged file
+                squares = np.square(np.sqrt(variance.array) + TO_DEVIATION)
+            self.statistics[-1], self.epsilon = CompileTimeConstant(squares, variance.name), 0.0
 
     def normalized(self, c: Call, x: Operand) -> Operand:
-        """Returns `(x - mean) / sqrt(variance) * scale + bias` of each channel; only where there are statistics."""
+        """Returns `(x - mean) / deviation * scale + bias` of each channel; only where there are statistics."""
         scale, mean, variance = self.statistics
-        return c.add("batch_norm", x, scale, self.bias, mean, variance, epsilon=EPSILON)
+        return c.add("batch_norm", x, scale, self.bias, mean, variance, epsilon=self.epsilon)
 
 
 def window(c: Call, size: int, pads: list[int]) -> Window:
@@ -64,14 +77,19 @@ def window(c: Call, size: int, pads: list[int]) -> Window:
 @layer("convolutional", "conv")
 def convolutional(c: Call) -> Operand:
     """Convolution, its padding half of the kernel (`pad=1`) or a number (`padding`)."""
-    return convolved(c, c.image(), c.integer("filters", 1, 1), c.integer("size", 1, 1))
+    size = c.integer("size", 1, 1)
+    return convolved(c, c.image(), c.integer("filters", 1, 1), size, padding_of(c, size))
 
 
-def convolved(c: Call, x: Operand, filters: int, size: int) -> Operand:
+def padding_of(c: Call, size: int) -> int:
+    """Returns the padding of a kernel's side."""
+    return size // 2 if c.flag("pad") else c.integer("padding", 0, 0)
+
+
+def convolved(c: Call, x: Operand, filters: int, size: int, padding: int) -> Operand:
     """Returns the convolution of *x* to so many *filters*, activated, by the layer's options and the next weights."""
     c.refuse(*_OTHER_KERNELS)
     groups, dilation = c.integer("groups", 1, 1), c.integer("dilation", 1, 1)
-    padding = size // 2 if c.flag("pad") else c.integer("padding", 0, 0)
     if dilation > 1 and 2 * padding != size - 1:
         c.wrong("dilation", "is supported with pad=1 and an odd size", "train the network so")
     channels = c.static(x)[0]
@@ -80,7 +98,7 @@ def convolved(c: Call, x: Operand, filters: int, size: int) -> Operand:
     affine = Affine(c, filters)
     if c.flag("batch_normalize"):
         affine.take_statistics(c)
-    weight = c.take([filters, channels // groups, size, size], "weights")
+    weight = _kernel(c, filters, channels // groups, size)
     w = window(c, size, [padding * dilation] * 4)
     attributes = {"strides": w.strides, "pads": w.pads, "dilations": [dilation] * 2, "group": groups}
     if affine.statistics:
@@ -88,16 +106,23 @@ def convolved(c: Call, x: Operand, filters: int, size: int) -> Operand:
     return activated(c, c.add("conv2d", x, weight, affine.bias, **attributes), "logistic")
 
 
+def _kernel(c: Call, filters: int, channels: int, size: int) -> CompileTimeConstant:
+    """Takes a kernel [filters, channels, size, size], which the file has transposed where the layer is `flipped`."""
+    if not c.flag("flipped"):
+        return c.take([filters, channels, size, size], "weights")
+    taken = c.take([channels * size * size, filters], "weights")
+    return CompileTimeConstant(taken.array.T.reshape(filters, channels, size, size), taken.name)
+
+
 @layer("deconvolutional", "deconv")
 def deconvolutional(c: Call) -> Operand:
     """Transposed convolution."""
     x, size, filters = c.image(), c.integer("size", 1, 1), c.integer("filters", 1, 1)
-    padding = size // 2 if c.flag("pad") else c.integer("padding", 0, 0)
     affine = Affine(c, filters)
     if c.flag("batch_normalize"):
         affine.take_statistics(c)
     weight = c.take([c.static(x)[0], filters, size, size], "weights")
-    w = window(c, size, [padding] * 4)
+    w = window(c, size, [padding_of(c, size)] * 4)
     y = c.add("conv_transpose2d", x, weight, None if affine.statistics else affine.bias, strides=w.strides, pads=w.pads)
     return activated(c, affine.normalized(c, y) if affine.statistics else y, "logistic")
 
@@ -105,22 +130,21 @@ def deconvolutional(c: Call) -> Operand:
 @layer("connected", "conn")
 def connected(c: Call) -> Operand:
     """A product with a matrix, after which images are vectors."""
-    return activated(c, product(c, c.flat(), c.integer("output", 1, 1)), "logistic")
+    x = c.flat()
+    return activated(c, product(c, c.static(x)[0], c.integer("output", 1, 1))(x), "logistic")
 
 
-def product(c: Call, x: Operand, outputs: int) -> Operand:
-    """Returns vectors times a matrix of *outputs* columns, normalised if the layer says so, by the next weights."""
-    inputs = c.static(x)[0]
+def product(c: Call, inputs: int, outputs: int) -> Product:
+    """Takes the next weights: returns the product of vectors and a matrix, normalised if the layer says so."""
     affine = Affine(c, outputs)
     if c.transposes_matrices:
         matrix: Operand = c.take([inputs, outputs], "weights")
     else:
         matrix = c.transpose(c.take([outputs, inputs], "weights"), [1, 0])
-    y = c.add("matmul", x, matrix)
     if c.flag("batch_normalize"):
         affine.take_statistics(c)
-        return affine.normalized(c, y)
-    return c.add("add", y, affine.bias)
+        return lambda x: affine.normalized(c, c.add("matmul", x, matrix))
+    return lambda x: c.add("add", c.add("matmul", x, matrix), affine.bias)
 
 
 @layer("batchnorm")
@@ -162,16 +186,6 @@ def avgpool(c: Call) -> Operand:
     return c.add("reduce_mean", x, axes=spatial_axes(x), keepdims=True)
 
 
-@layer("lrn", "normalization")
-def normalization(c: Call) -> Operand:
-    """Local response normalisation across channels; `alpha` is that of one square, not of their mean."""
-    size = c.integer("size", 5, 1)
-    alpha, beta, kappa = c.number("alpha", 0.0001), c.number("beta", 0.75), c.number("kappa", 1.0)
-    if size % 2 == 0:
-        c.wrong("size", "should be odd")
-    return c.add("lrn", c.image(), size=size, alpha=alpha * size, beta=beta, bias=kappa)
-
-
 @layer("softmax", "soft")
 def softmax(c: Call) -> Operand:
     """The softmax over all elements, or over `groups` of them, or (`spatial`) over channels."""
@@ -192,12 +206,12 @@ def softmax(c: Call) -> Operand:
     return c.reshape(c.add("softmax", parts, axis=2), x.shape)
 
 
-@layer("activation", "logxent", "l2norm")
+@layer("activation", "logistic", "logxent", "l2norm")
 def activation(c: Call) -> Operand:
     """An activation of its own, the loss of a logistic, or the division of each vector by its length."""
     if c.section.type == "activation":
         return activated(c, c.input, "linear")
-    if c.section.type == "logxent":
+    if c.section.type in ("logistic", "logxent"):
         return c.add("sigmoid", c.input)
     x = c.image()
     squares = c.add("reduce_sum", c.add("mul", x, x), axes=(1,), keepdims=True)

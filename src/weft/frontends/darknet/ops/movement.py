@@ -6,7 +6,7 @@ from weft.frontends.darknet.call import Call
 from weft.frontends.darknet.ops.convolution import activated, same_image
 from weft.frontends.darknet.registry import layer
 from weft.graph.builder import Operand
-from weft.graph.composites.pixel_shuffle import space_to_depth
+from weft.graph.composites.pixel_shuffle import depth_to_space, space_to_depth
 from weft.graph.composites.sequences import concat
 from weft.graph.composites.slicing import slice_axes
 
@@ -40,11 +40,19 @@ def shortcut(c: Call) -> Operand:
     """The sum with other layers; channels and pixels that only one has are added to nothing."""
     c.refuse("weights_type", "weights_normalization")
     y, names = c.image(), c.integers("from")
+    alpha, beta = c.number("alpha", 1.0), c.number("beta", 1.0)
     if not names:
         c.wrong("from", "should name the layer to add", "write from=-3")
     for n in names:
-        y = c.add("add", y, _fitted(c, c.image(c.layer(n, "from")), y))
+        x = c.image(c.layer(n, "from"))
+        if alpha != 1.0 and c.static(x) != c.static(y):
+            c.wrong("alpha", "is supported for layers of one size")
+        y = c.add("add", _times(c, y, alpha), _times(c, _fitted(c, x, y), beta))
     return activated(c, y, "linear")
+
+
+def _times(c: Call, x: Operand, scale: float) -> Operand:
+    return x if scale == 1.0 else c.add("mul", x, c.scalar(scale, x.dtype))
 
 
 def _fitted(c: Call, x: Operand, like: Operand) -> Operand:
@@ -86,15 +94,24 @@ def upsample(c: Call) -> Operand:
     x, stride, scale = c.image(), c.integer("stride", 2, 1), c.number("scale", 1.0)
     for axis in (2, 3):
         x = x if stride == 1 else c.add("repeat", x, axis=axis, times=stride)
-    return x if scale == 1.0 else c.add("mul", x, c.scalar(scale, x.dtype))
+    return _times(c, x, scale)
 
 
 @layer("reorg", "reorg_old")
 def reorg(c: Call) -> Operand:
-    """Blocks of pixels to channels, as YOLOv2 was trained: of the image's elements in another shape, as blas.c reads them."""
-    c.refuse("reverse", "flatten", "extra")
+    """Blocks of pixels to channels, as YOLOv2 was trained: of the image's elements in another shape, as blas.c reads them.
+
+    `reverse` moves channels to blocks of pixels, and `extra` puts zeros after an image's elements.
+    """
+    c.refuse("flatten")
+    if extra := c.integer("extra", 0, 0):
+        return c.add("pad", c.flat(), pads=(0, 0, 0, extra))
     x, s = c.image(), c.integer("stride", 1, 1)
     channels, h, w = c.static(x)
+    if c.flag("reverse"):
+        if channels % (s * s):
+            c.wrong("stride", f"does not divide {x!r}: its square the channels")
+        return depth_to_space(c, x, s, outer=True)
     if channels % (s * s) or h % s or w % s:
         c.wrong("stride", f"does not divide {x!r}: its square the channels, and itself the size")
     n = x.shape[0]

@@ -1,0 +1,125 @@
+"""Networks for Caffe itself to save and run: classifiers, a detector's heads, a segmenter, and layers one after another."""
+
+from __future__ import annotations
+
+from tests.frontends.caffe.networks import NETWORKS as COMMON
+from tests.frontends.caffe.networks import Net
+
+
+def lenet() -> Net:
+    net = Net(2, 1, 28, 28)
+    net.add("Power", scale=0.5, shift=0.1)
+    net.add("Convolution", num_output=6, kernel_size=5)
+    net.add("Pooling", pool="MAX", kernel_size=2, stride=2)
+    net.add("Convolution", num_output=8, kernel_h=5, kernel_w=3, stride=1)
+    net.add("Pooling", pool="AVE", kernel_size=3, stride=2, pad=1)
+    net.add("InnerProduct", num_output=20)
+    net.add("Sigmoid")
+    net.add("InnerProduct", num_output=10, bias_term=False)
+    net.add("Softmax")
+    return net
+
+
+def googlenet() -> Net:
+    net = Net(1, 3, 40, 36)
+    net.conv(8, 7, 3, stride=2)
+    net.add("Pooling", pool="MAX", kernel_size=3, stride=2)
+    net.add("LRN", local_size=5, alpha=0.1, beta=0.75)
+    net.conv(8, 1, 0)
+    net.conv(12)
+    net.add("LRN", local_size=3, alpha=0.2, beta=0.5, k=2.0)
+    for n in (4, 6):
+        given, parts = net.add("Pooling", pool="MAX", kernel_size=3, stride=2), []
+        for k in (1, 3, 5):
+            net.last = given
+            if k > 1:
+                net.conv(n, 1, 0)
+            parts.append(net.conv(2 * n, k, k // 2))
+        net.add("Pooling", given, pool="MAX", kernel_size=3, stride=1, pad=1)
+        parts.append(net.conv(n, 1, 0))
+        net.add("Concat", " ".join(parts), axis=1)
+    net.add("Pooling", pool="AVE", global_pooling=True)
+    net.add("Dropout", in_place=True, dropout_ratio=0.4)
+    net.add("InnerProduct", num_output=10)
+    return net
+
+
+def detector() -> Net:
+    net = Net(1, 3, 32, 32)
+    scores, boxes = list[str](), list[str]()
+    for n in (8, 12, 16):
+        net.add("Convolution", num_output=n, kernel_size=3, stride=2, pad=1, bias_term=False)
+        net.add("BatchNorm", in_place=True)
+        net.add("Scale", in_place=True, bias_term=True)
+        given = net.add("PReLU", in_place=True)
+        net.add("Convolution", num_output=n, kernel_size=3, pad=1, group=n, bias_term=False)
+        last = net.add("ELU", alpha=0.7)
+        for numbers, of in ((3, scores), (4, boxes)):
+            net.add("Convolution", last, num_output=2 * numbers, kernel_size=1)
+            net.add("Permute", order=[0, 2, 3, 1])
+            of.append(net.add("Flatten", axis=1))
+        net.last = given
+    net.add("Concat", " ".join(scores), axis=1)
+    net.add("Reshape", shape={"dim": [0, -1, 3]})
+    net.add("Softmax", axis=2)
+    net.add("Flatten")
+    net.add("Concat", " ".join(boxes), axis=1)
+    return net
+
+
+def segmenter() -> Net:
+    net = Net(1, 3, 22, 30)
+    a = net.conv(6)
+    net.add("Pooling", pool="MAX", kernel_size=2, stride=2)
+    b = net.conv(8, 3, 2, dilation=2)
+    net.add("Pooling", pool="MAX", kernel_size=2, stride=2)
+    net.conv(10)
+    net.add("Deconvolution", num_output=8, kernel_size=4, stride=2, pad=1, bias_term=False)
+    cropped = net.add("Crop", f"{net.last} {b}", axis=2, offset=[0, 0])
+    net.add("Eltwise", f"{cropped} {b}", operation="SUM", coeff=[1.0, -0.5])
+    net.add("Deconvolution", num_output=6, kernel_size=4, stride=2, group=2)
+    cropped = net.add("Crop", f"{net.last} {a}", axis=2, offset=[1, 2])
+    net.add("Eltwise", f"{cropped} {a}", operation="MAX")
+    net.conv(4, 1, 0)
+    net.add("Softmax")
+    return net
+
+
+def functions() -> Net:
+    net = Net(2, 6, 5, 7)
+    net.add("MVN", normalize_variance=True, across_channels=True, eps=0.001)
+    net.add("Slice", tops="s0 s1 s2", axis=1, slice_point=[1, 3])
+    net.add("Tile", "s0", tops="tiled", axis=1, tiles=2)
+    net.add("Bias", tops="biased", axis=1)
+    net.add("Eltwise", "biased s1", tops="prod", operation="PROD")
+    net.add("TanH", "prod", tops="t")
+    net.add("AbsVal", "prod", tops="a")
+    net.add("Power", "a", tops="pow", power=1.5, scale=2.0, shift=0.5)
+    net.add("Log", "pow", tops="log", base=2.0, shift=1.0)
+    net.add("Exp", "t", tops="exp", base=3.0, scale=0.5, shift=0.25)
+    net.add("BNLL", "s2", tops="bnll")
+    net.add("Concat", "log exp bnll", tops="all")
+    net.add("Reduction", "all", tops="sums", axis=2, operation="SUMSQ", coeff=0.1)
+    net.add("Reduction", "all", tops="means", axis=1, operation="MEAN", coeff=30.0)
+    net.add("LRN", "all", tops="lrn", local_size=3, alpha=0.5, norm_region="WITHIN_CHANNEL")
+    return net
+
+
+def words() -> Net:
+    """An input of whole numbers, which `caffe_process` draws below the count of rows."""
+    net = Net(2, 9)
+    net.add("Embed", input_dim=20, num_output=6)
+    net.add("Reshape", shape={"dim": [0, 1, 9, 6]})
+    net.add("Convolution", num_output=8, kernel_h=3, kernel_w=6)
+    net.add("Swish", beta=1.5)
+    net.add("Pooling", pool="MAX", global_pooling=True)
+    net.add("InnerProduct", num_output=10)
+    net.add("Threshold", tops="large", threshold=0.5)
+    net.add("Softmax", net.layers[-2].tops[0])
+    return net
+
+
+NETWORKS = {
+    **{name: COMMON[name] for name in ("alexnet", "squeezenet", "resnet")},
+    **{f.__name__: f().layers for f in (lenet, googlenet, detector, segmenter, functions, words)},
+}

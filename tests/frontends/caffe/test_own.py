@@ -1,0 +1,48 @@
+"""Networks that Caffe itself saved, against its stored results (`make_own`); and made anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.frontends.caffe.make_own import PYTHON, make
+from tests.frontends.caffe.own_networks import NETWORKS
+from tests.frontends.caffe.reference import text_of
+
+import weft
+
+with np.load(Path(__file__).parent / "own.npz") as _archive:
+    ARRAYS: dict[str, Any] = dict(_archive)
+
+TOLERANCE = 1e-5
+
+
+def check(path: Path, values: dict[str, Any]) -> None:
+    """Compares a network with Caffe's results, of which the greatest is 1."""
+    model = weft.compile(path)
+    wanted = {name.removeprefix("out/"): y for name, y in values.items() if name.startswith("out/")}
+    assert {o.name for o in model.outputs} == set(wanted)
+    made = model.run([values[f"in/{i.name}"] for i in model.inputs])
+    for output, y in zip(model.outputs, made, strict=True):
+        expected = wanted[output.name]
+        assert np.ptp(expected) > 0.05
+        assert np.abs(y - expected).max() <= TOLERANCE * np.abs(expected).max(), output.name
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_equals_caffe(name: str, tmp_path: Path) -> None:
+    stored = {n.removeprefix(f"{name}:"): a for n, a in ARRAYS.items() if n.startswith(f"{name}:")}
+    path = tmp_path / "net.prototxt"
+    path.write_text(text_of("small", NETWORKS[name]))
+    path.with_suffix(".caffemodel").write_bytes(stored.pop("weights").tobytes())
+    check(path, stored)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not PYTHON, reason="CAFFE_PYTHON names no Python that has Caffe")
+@pytest.mark.parametrize("name", NETWORKS)
+def test_made_anew(name: str, tmp_path: Path) -> None:
+    values = make(NETWORKS[name], 11, tmp_path)
+    check(tmp_path / "net.prototxt", values)
