@@ -122,7 +122,7 @@ def test_halves_of_spectra_of_symbolic_lengths(is_given: bool) -> None:
 
 def test_frames_of_signals_of_symbolic_length() -> None:
     window = np.hanning(16).astype(np.float32)
-    inputs = {"x": (TensorProto.FLOAT, ["batch", "samples", 1])}
+    inputs: dict[str, Kind] = {"x": (TensorProto.FLOAT, ["batch", "samples", 1])}
     graph = from_onnx(model_of([node("STFT", "x step w")], inputs, weights={"step": np.array(5), "w": window}))
     for samples in (16, 50):
         x = floats(2, samples, 1)
