@@ -11,7 +11,7 @@ from tests.runtime.conftest import NATIVE, RT, STRICT_C, tool
 from weft.native import PARTS
 
 CAPS: Final = {
-    "rt": 1416,
+    "rt": 1448,
     "state": 340,
     "load": 530,
     "hostops": 910,
