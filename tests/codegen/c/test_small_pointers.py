@@ -62,10 +62,20 @@ def _needs_a_compiler_for_32_bits(tmp_path: Path) -> None:
 
 def test_the_members_of_a_context_are_where_generated_code_reads_them(tmp_path: Path) -> None:
     places = {
-        "arena": abi.ARENA, "arena_bytes": abi.ARENA_BYTES, "constants": abi.CONSTANTS, "alloc": abi.ALLOC, "free": abi.FREE,
-        "threads": abi.THREADS, "failed_assert": abi.FAILED_ASSERT, "detail": abi.DETAIL, "arena_needed": abi.ARENA_NEEDED,
-        "outside": abi.OUTSIDE, "output": abi.OUTPUT, "keep": abi.KEEP, "host": abi.HOST,
-    }  # fmt: skip
+        "arena": abi.ARENA,
+        "arena_bytes": abi.ARENA_BYTES,
+        "constants": abi.CONSTANTS,
+        "alloc": abi.ALLOC,
+        "free": abi.FREE,
+        "threads": abi.THREADS,
+        "failed_assert": abi.FAILED_ASSERT,
+        "detail": abi.DETAIL,
+        "arena_needed": abi.ARENA_NEEDED,
+        "outside": abi.OUTSIDE,
+        "output": abi.OUTPUT,
+        "keep": abi.KEEP,
+        "host": abi.HOST,
+    }
     offsets = [f"__builtin_offsetof(struct weft_ctx, {name}) == {at}" for name, at in places.items()]
     offsets += [
         f"__builtin_offsetof(weft_tensor, shape) == {abi.TENSOR_SHAPE}",
