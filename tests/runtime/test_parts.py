@@ -11,7 +11,7 @@ from tests.runtime.conftest import NATIVE, RT, STRICT_C, tool
 from weft.native import PARTS
 
 CAPS: Final = {
-    "rt": 1422,
+    "rt": 1454,
     "state": 340,
     "load": 530,
     "hostops": 910,

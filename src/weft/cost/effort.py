@@ -59,6 +59,9 @@ RANGE_DEPTH: Final = 32
 MOST_SEQUENCE_STEPS: Final = 1024
 """Elements up to which a sequence of tensors is taken apart, and a loop over such unrolled, into nodes."""
 
+MOST_SIZES_OF_ELEMENTS: Final = 8
+"""Sizes that there is room for with each tensor of a sequence whose number of dimensions only a run tells."""
+
 MOST_UNROLLED_STEPS: Final = 16
 """Iterations up to which a loop is unrolled into nodes: others are compiled once, and run as often as they need."""
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,14 @@ from weft.driver.device.check_values import check_values
 from weft.driver.device.device_package import device_host
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.driver.export.artifact_notes import arena_bytes, hash_files, notes_of
+from weft.driver.groups.build_kernels import build_kernels
+from weft.driver.groups.group_targets import TargetOf, module_names, with_features, with_own_targets
 from weft.driver.host.choose_versions import Schedules, choose_versions
 from weft.driver.host.entry import place_constants
 from weft.driver.host.entry_declarations import host_program
 from weft.driver.host.host_operators import check_host_operators
 from weft.driver.host.pack_constants import pack_constants
-from weft.driver.kernel import Kernel, KernelRequest, make_kernel
+from weft.driver.kernel import Kernel, KernelRequest
 from weft.driver.make_package import make_package
 from weft.driver.options import CompileOptions
 from weft.driver.progress import Clock, Progress, Span
@@ -35,7 +36,6 @@ from weft.driver.recorded_plans import (
     leave_out,
     recorded_graph_plan,
     used_records,
-    with_recorded_plan,
 )
 from weft.driver.states import state_tensors, with_states
 from weft.frontends import files_of, to_graph
@@ -62,7 +62,7 @@ from weft.records import Record
 from weft.runtime.artifact import is_artifact
 from weft.runtime.package import Package
 from weft.schedule import Schedule
-from weft.support.errors import LoweringError, ModelError
+from weft.support.errors import ModelError
 from weft.support.knobs import FUSION, MEMORY, PARALLEL, VERSIONS
 from weft.support.pass_options import check_settings
 from weft.support.passes import Pass
@@ -114,6 +114,7 @@ def build(
     graph_plan: Plan | None = None,
     *,
     to_file: bool = False,
+    target_of: TargetOf | None = None,
 ) -> Compilation:
     """Compiles *model* and returns every intermediate result; of *cache*, only kernels are used.
 
@@ -121,7 +122,7 @@ def build(
     decision, about the graph (layouts, algorithms, packing) and about kernels: by default the cheapest; a tuner passes its
     own. *graph_plan* fixes the decisions about the graph; without it, a plan from the tuning records is followed if there is
     one: those of `options.records`, and, with the default *choose*, those shipped with Weft. With *to_file*, the constants of
-    a large model are lazy, computed when the file is written.
+    a large model are lazy, computed when the file is written. *target_of* gives a group a target of its own, or None.
 
     Raises `ScheduleError` if *graph_plan* is the plan of another graph.
     """
@@ -146,6 +147,7 @@ def build(
         weights = pack_constants(fused, constants, pool, to_file=to_file)
         in_place = values_in_place(fused, chosen, machine)
         requests = kernel_requests(fused, chosen, in_place, choose, graphs.schedules)
+        requests = with_own_targets(requests, fused, target_of, machine)
         kernels = build_kernels(requests, machine, chosen, cache, pool, clock, records)
         clock.begin("link")
         plan = plan_calls(fused, {key: k.workspaces for key, k in kernels.items()}, chosen, in_place)
@@ -154,13 +156,14 @@ def build(
             plan,
             constants,
             {key: k.name for key, k in kernels.items()},
-            dict.fromkeys(kernels, machine.name),
+            module_names(requests, machine),
         )
         if machine.kind == "grid":
             host = device_host(host, kernels, machine, state_tensors(fused.graph))
         if chosen.verify:
             verify_host(host)
         package = make_package(fused, weights.result(), constants, host, kernels, machine)
+        package = with_features(package, requests)
         notes = notes_of(hashes.result(), source.metadata, chosen, plan, used_records(requests, graph_record, records))
         package = replace(package, arena=arena_bytes(plan), denormals=chosen.denormals, notes=notes)
         clock.end()
@@ -344,55 +347,3 @@ def kernel_requests(
 def _named(name: str, schedule: Schedule | None) -> Schedule | None:
     """Returns *schedule* if it is of a function of that name."""
     return schedule if schedule is not None and schedule.program.functions[0].name == name else None
-
-
-def build_kernels(
-    requests: dict[str, KernelRequest],
-    target: Target,
-    options: CompileOptions,
-    cache: Cache | None,
-    pool: Executor,
-    clock: Clock,
-    records: BestRecords,
-) -> dict[str, Kernel]:
-    """Returns the kernels by the keys of their groups; the backend compiles in *pool* while Python goes on.
-
-    A request for which *records* have a plan is replaced, in *requests*, by one with that plan.
-    """
-    pending: dict[str, Future[Kernel]] = {}
-    finished: list[Future[Kernel]] = []
-    clock.begin("kernels", len(requests))
-    for key, request in requests.items():
-        clock.step(len(finished))
-        start = partial(make_kernel, target=target, cache=cache, pool=pool, verify=options.verify)
-        requests[key], pending[key] = _started(request, records, start)
-        pending[key].add_done_callback(finished.append)
-    for f in pending.values():
-        f.result()
-        clock.step(len(finished))
-    names: set[str] = set()
-    return {key: f.result().named(_unique(requests[key].name, names)) for key, f in pending.items()}
-
-
-def _started(
-    request: KernelRequest, records: BestRecords, start: Callable[[KernelRequest], Future[Kernel]]
-) -> tuple[KernelRequest, Future[Kernel]]:
-    """Returns the kernel of a *request*, and the request that it was made of: with the plan in *records*, if it applies."""
-    followed = with_recorded_plan(request, records)
-    try:
-        return followed, start(followed)
-    except LoweringError as error:
-        if followed.record is None:
-            raise
-        leave_out(f"kernel {request.name}", error)
-        return request, start(request)
-
-
-def _unique(name: str, taken: set[str]) -> str:
-    """Returns *name*, with a number if it is taken, and takes it."""
-    made, n = name, 1
-    while made in taken:
-        n += 1
-        made = f"{name}_{n}"
-    taken.add(made)
-    return made

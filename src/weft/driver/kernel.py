@@ -48,7 +48,7 @@ class KernelRequest:
     With *lift*, the kernel takes its workspace from its caller, between the outputs and the sizes (`Kernel.workspaces`).
     It is scheduled by *plan* where that is given, else by the candidates that *choose* takes; *record* is the tuning record
     that the plan is from, if it is from one. *cheapest_schedule* is the schedule of the cheapest candidates, if it is known by
-    now. *passes* are settings of lowering passes (`Switches.passes`).
+    now. *passes* are settings of lowering passes (`Switches.passes`). *target* is its own, where it is not that of the model.
     """
 
     name: str
@@ -63,6 +63,7 @@ class KernelRequest:
     passes: tuple[str, ...] = ()
     record: Record | None = None
     cheapest_schedule: Schedule | None = None
+    target: Target | None = None
 
     @cached_property
     def program(self) -> Program:

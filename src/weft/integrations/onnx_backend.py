@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -15,44 +14,41 @@ from weft.driver.cache.code_cache import default_cache
 from weft.driver.calibrate import target_here
 from weft.driver.compile import compile_package
 from weft.driver.options import check_options
-from weft.frontends.onnx.held import kind_of, part_name
+from weft.frontends.onnx.held import kind_of
+from weft.frontends.onnx.held_inputs import Given
 from weft.frontends.onnx.importer import from_onnx
 from weft.graph import Graph
 from weft.runtime.arrays import Array
+from weft.runtime.held_values import tensors_given, value_made
 from weft.runtime.model import Model
-from weft.support.errors import InputError, ModelError, UnknownValues, UnsupportedOperators
-
-MOST_KEPT: Final = 16
-"""Models kept for the tensors that sequences held; the least recently used goes first."""
+from weft.support.errors import InputError, ModelError, UnsupportedOperators
 
 _NOT_OURS: Final = ("rtol", "atol")
 """The options that ONNX's test runner passes on to every function, for its own comparison of the results."""
 
 
 class WeftRep(BackendRep):
-    """A model that is ready to be run.
+    """A model that is ready to be run; `run` compiles nothing.
 
-    Of a sequence, or an optional value, ONNX's types do not tell what it holds, and a compiled model has an input or an output
-    for each tensor. A model with such an input or output, and no other, is compiled when it is run: for the tensors that are
-    held then, and the integers that decide how many there will be.
+    Sequences and optional values are tensors in a compiled model, which `weft.runtime.held_values` makes of them.
     """
 
-    def __init__(self, proto: ModelProto, threads: int | None, options: Mapping[str, Any]) -> None:
-        """Compiles the model; raises `ModelError` if that is not possible for any values."""
+    def __init__(
+        self,
+        proto: ModelProto,
+        threads: int | None,
+        options: Mapping[str, Any],
+        shapes: Mapping[str, Given] | None = None,
+    ) -> None:
+        """Compiles the model; raises `ModelError` if that is not possible."""
         weights = {t.name for t in proto.graph.initializer} | {t.values.name for t in proto.graph.sparse_initializer}
         self.names = [i.name for i in proto.graph.input if i.name not in weights]
         self._sequences = {i.name for i in (*proto.graph.input, *proto.graph.output) if _is_sequence(i)}
-        self._outputs = namedtupledict("Outputs", [o.name for o in proto.graph.output])
-        self._proto = proto
+        self._made = [o.name for o in proto.graph.output]
+        self._outputs = namedtupledict("Outputs", self._made)
         self._threads = threads
         self._options = check_options(**options)
-        self._by_held: OrderedDict[object, Model] = OrderedDict()
-        self._model: Model | None = None
-        try:
-            self._model = self._compiled(from_onnx(proto))
-        except UnknownValues:
-            if not any(holds_tensors(i) for i in (*proto.graph.input, *proto.graph.output)):
-                raise
+        self._model = self._compiled(from_onnx(proto, shapes))
 
     def _compiled(self, graph: Graph) -> Model:
         cache = default_cache()
@@ -62,21 +58,13 @@ class WeftRep(BackendRep):
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Returns the outputs, by place or name, for *inputs* in the model's order, by name, or one alone."""
         _check_nothing_left(kwargs)
-        feed = self._by_name(inputs)
-        model = self._model or self._for_held(feed)
-        tensors = {name: v for name, held in feed.items() for name, v in _tensors(name, held)}
-        found = dict(
-            zip([s.name for s in model.outputs], model.run([tensors[s.name] for s in model.inputs]), strict=True)
-        )
-        made: tuple[Any, ...] = self._outputs(*[self._output(o.name, found) for o in self._proto.graph.output])
-        return made
-
-    def _output(self, name: str, found: Mapping[str, Array]) -> Any:
-        """Returns an output: an array, a list of them for a sequence, or None for an optional value that is absent."""
-        if name in found:
-            return found[name]
-        parts = [p for k in range(len(found)) if (p := part_name(name, k)) in found]
-        return [found[p] for p in parts] if parts or name in self._sequences else None
+        specs = {s.name: s for s in self._model.inputs}
+        tensors = {name: v for n, held in self._by_name(inputs).items() for name, v in tensors_given(n, held, specs)}
+        made = self._model.run([tensors[s.name] for s in self._model.inputs])
+        found = dict(zip([s.name for s in self._model.outputs], made, strict=True))
+        results = [value_made(name, found, is_sequence=name in self._sequences) for name in self._made]
+        outputs: tuple[Any, ...] = self._outputs(*results)
+        return outputs
 
     def _by_name(self, inputs: Any) -> dict[str, Any]:
         if isinstance(inputs, Mapping):
@@ -100,41 +88,9 @@ class WeftRep(BackendRep):
             return value if value is None else [np.asarray(v) for v in value]
         return np.asarray(value) if isinstance(value, int | float | list | np.generic) else value
 
-    def _for_held(self, feed: Mapping[str, Any]) -> Model:
-        """Returns the model for what sequences and optional values hold, and for the integers that tell how much they will."""
-        fixed: dict[str, Array] = {n: a for n, a in feed.items() if isinstance(a, np.ndarray) and a.dtype.kind in "iub"}
-        shapes = {name: _shape(a) for name, a in feed.items() if name not in fixed}
-        key = (*[(n, a.dtype.str, a.shape, a.tobytes()) for n, a in fixed.items()], *shapes.items())
-        if key not in self._by_held:
-            self._by_held[key] = self._compiled(from_onnx(self._proto, shapes, fixed))
-        self._by_held.move_to_end(key)
-        if len(self._by_held) > MOST_KEPT:
-            self._by_held.popitem(last=False)
-        return self._by_held[key]
-
-
-def holds_tensors(info: ValueInfoProto) -> bool:
-    """Tells whether a value is a sequence or optional."""
-    kind, _, is_optional = kind_of(info.type)
-    return is_optional or kind == "sequence_type"
-
 
 def _is_sequence(info: ValueInfoProto) -> bool:
     return kind_of(info.type)[0] == "sequence_type"
-
-
-def _tensors(name: str, held: Any) -> list[tuple[str, Any]]:
-    """Returns the tensors of an input by the names that the compiled model has for them."""
-    if isinstance(held, list):
-        return [(part_name(name, k), v) for k, v in enumerate(held)]
-    return [] if held is None else [(name, held)]
-
-
-def _shape(held: Any) -> Any:
-    """Returns the shape of an array, the shapes of a sequence, or None for an optional input that is absent."""
-    if isinstance(held, list):
-        return tuple([tuple(np.shape(v)) for v in held])
-    return None if held is None else tuple(np.shape(held))
 
 
 def _check_nothing_left(more: Mapping[str, Any]) -> None:
@@ -172,6 +128,7 @@ class WeftBackend(Backend):
         threads: int | None = None,
         opt_level: int = 3,
         precision: str = "model",
+        shapes: Mapping[str, Given] | None = None,
         **kwargs: Any,
     ) -> WeftRep:
         """Compiles *model*; the arguments are those of `weft.compile`.
@@ -180,7 +137,7 @@ class WeftBackend(Backend):
         """
         _check_device(device)
         _check_nothing_left(kwargs)
-        return WeftRep(model, threads, {"opt_level": opt_level, "precision": precision})
+        return WeftRep(model, threads, {"opt_level": opt_level, "precision": precision}, shapes)
 
     @classmethod
     def run_model(cls, model: ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:

@@ -114,6 +114,33 @@ def test_a_loop_of_a_number_that_is_computed() -> None:
     )
 
 
+def test_operators_of_a_body_are_one_kernel() -> None:
+    """Those that are fused outside of regions are fused inside, and an iteration calls the kernel that is left alone."""
+    made = body(
+        [
+            node("Add", ["s", "x"], ["a"]),
+            node("Tanh", ["a"], ["b"]),
+            node("Mul", ["b", "x"], ["c"]),
+            node("Neg", ["c"], ["t"]),
+        ],
+        [("s", F32, [2, 3])],
+        [("t", F32, [2, 3])],
+    )
+    ways = Ways(
+        model(
+            [node("Loop", ["m", "yes", "x"], ["y"], body=made)],
+            [("x", F32, [2, 3]), ("m", I64, [])],
+            [("y", F32, [2, 3])],
+            {"yes": np.array(True)},
+        )
+    )
+    ways.check({"x": X, "m": np.array(3)})
+    (main, *_) = str(ways.made.host).split("@function(external")
+    (_, loop) = main.split("while ")
+    called = [line.strip() for line in loop.splitlines() if ".at(0)" in line and "copy" not in line]
+    assert [c.split("(")[0] for c in called] == ["add_tanh_mul_neg", "identity"]  # the second tells that it goes on
+
+
 def test_a_loop_until_a_condition_fails() -> None:
     """Only the loop tells how many rows there are: their memory grows, and keeps what is in it."""
     made = body(

@@ -11,17 +11,14 @@ from typing import Any, Final
 import numpy as np
 import onnx.defs
 import pytest
-from onnx import ModelProto, TensorProto, numpy_helper
+from onnx import TensorProto, numpy_helper
 from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
+from tests.frontends.onnx.operators.held_feeds import run_held
 
-from weft.driver.checking.reference import run_graph
 from weft.frontends.onnx.held import part_name
 from weft.frontends.onnx.importer import from_onnx
 from weft.frontends.onnx.registry import TABLE
-from weft.graph import Graph
-from weft.integrations.onnx_backend import holds_tensors
-from weft.support.errors import ModelError, UnknownValues
 
 NOT_SUPPORTED: Final = {
     "elements of other types": r"complex",
@@ -86,30 +83,14 @@ def is_refused(case: TestCase) -> bool:
     return any(re.search(pattern, case.name) for pattern in NOT_SUPPORTED.values())
 
 
-def imported(model: ModelProto, feeds: dict[str, Any]) -> Graph:
-    """Imports *model*, for the tensors that its sequences hold if it has any."""
-    try:
-        return from_onnx(model)
-    except ModelError as error:
-        if not isinstance(error, UnknownValues) or not any(
-            map(holds_tensors, (*model.graph.input, *model.graph.output))
-        ):
-            raise
-    tensors = {name: a for name, a in feeds.items() if isinstance(a, np.ndarray)}
-    fixed = {name: a for name, a in tensors.items() if a.dtype.kind in "iub"}
-    held = {name: None if a is None else [x.shape for x in a] for name, a in feeds.items() if name not in tensors}
-    return from_onnx(model, held, fixed)
-
-
 def check(case: TestCase) -> None:
     assert case.model is not None
     assert case.data_sets is not None
     for inputs, outputs in case.data_sets:
         feeds = dict(zip([i.name for i in case.model.graph.input], arrays(inputs), strict=False))
-        graph = imported(case.model, feeds)
-        given = {name: a for held, value in feeds.items() for name, a in tensors(held, value)}
-        found = run_graph(graph, {v.name: given[v.name] for v in graph.inputs})
-        for a, (_, b) in zip(found, [t for value in arrays(outputs) for t in tensors("", value)], strict=True):
+        found = run_held(from_onnx(case.model), feeds, [o.name for o in case.model.graph.output])
+        flat = [[a for value in values for _, a in tensors("", value)] for values in (found, arrays(outputs))]
+        for a, b in zip(*flat, strict=True):
             b = b.astype(object) if b.dtype.kind in "UT" else b
             assert (a.dtype, a.shape) == (b.dtype, b.shape), case.name
             if a.dtype == object:

@@ -9,8 +9,10 @@ HEAD: Final = """#include <stdbool.h>
 
 #if defined(__GNUC__)
 #define WEFT_MAY_ALIAS __attribute__((may_alias))
+#define WEFT_SLOT __attribute__((aligned(8)))
 #else
 #define WEFT_MAY_ALIAS
+#define WEFT_SLOT
 #endif
 #if defined(__clang__)
 #define WEFT_PRAGMA(text) _Pragma(#text)
@@ -33,25 +35,25 @@ HEAD: Final = """#include <stdbool.h>
 typedef struct weft_ctx weft_ctx;
 typedef int32_t weft_task(weft_ctx *ctx, void *args, int64_t begin, int64_t end);
 struct weft_ctx {
-  int32_t (*parallel_for)(weft_ctx *ctx, weft_task *task, void *args, int64_t n);
-  void *arena;
-  int64_t arena_bytes;
-  const void *constants;
-  void *(*alloc)(weft_ctx *ctx, int64_t bytes);
-  void (*release)(weft_ctx *ctx, void *memory);
-  int32_t threads;
+  int32_t (*parallel_for)(weft_ctx *ctx, weft_task *task, void *args, int64_t n) WEFT_SLOT;
+  void *arena WEFT_SLOT;
+  int64_t arena_bytes WEFT_SLOT;
+  const void *constants WEFT_SLOT;
+  void *(*alloc)(weft_ctx *ctx, int64_t bytes) WEFT_SLOT;
+  void (*release)(weft_ctx *ctx, void *memory) WEFT_SLOT;
+  int32_t threads WEFT_SLOT;
   int32_t failed_assert;
-  int64_t detail[4];
-  int64_t arena_needed;
-  int32_t outside;
-  void *(*output)(weft_ctx *ctx, int64_t number, const int64_t *shape);
-  void *(*keep)(weft_ctx *ctx, int64_t number, int64_t bytes);
-  int32_t (*host)(weft_ctx *ctx, int32_t number, const int64_t *args);
+  int64_t detail[4] WEFT_SLOT;
+  int64_t arena_needed WEFT_SLOT;
+  int32_t outside WEFT_SLOT;
+  void *(*output)(weft_ctx *ctx, int64_t number, const int64_t *shape) WEFT_SLOT;
+  void *(*keep)(weft_ctx *ctx, int64_t number, int64_t bytes) WEFT_SLOT;
+  int32_t (*host)(weft_ctx *ctx, int32_t number, const int64_t *args) WEFT_SLOT;
 };
 typedef struct {
-  void *data;
-  int64_t *shape;
-  int32_t ndim, dtype;
+  void *data WEFT_SLOT;
+  int64_t *shape WEFT_SLOT;
+  int32_t ndim WEFT_SLOT, dtype;
 } weft_tensor;
 """
 """The beginning of every file; the context is that of `codegen.abi`."""

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 from onnx import GraphProto, NodeProto
 
 from weft.frontends.known_inputs import KnownInputs
-from weft.frontends.onnx.held import Held, NoTensor, TensorSequence
+from weft.frontends.onnx.held import AnySequence, Held, NoTensor
 from weft.frontends.onnx.model_node import attributes_of
 from weft.frontends.onnx.string_pool import StringPool
 from weft.frontends.random_seeds import RandomSeeds
@@ -116,10 +116,10 @@ class Call(KnownInputs):
             UnknownValues,
         )
 
-    def sequence(self, i: int) -> TensorSequence:
+    def sequence(self, i: int) -> AnySequence:
         """Returns input *i*, a sequence; raises `ModelError` where it is none."""
         found = self.held[i] if i < len(self.held) else None
-        if not isinstance(found, TensorSequence):
+        if not isinstance(found, AnySequence):
             self.fail(f"its input {i} should be a sequence: {found!r}", UNFIT)
         return found
 

@@ -13,7 +13,7 @@ import onnx.helper
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
 from weft.frontends.onnx.file.tensors import ELEMENT_CODES
-from weft.frontends.onnx.held import Absent, Held, NoTensor, Strings, TensorSequence, tensors_of
+from weft.frontends.onnx.held import Absent, AnySequence, Held, LateOptional, NoTensor, Strings, tensors_of
 from weft.frontends.onnx.model_node import DAMAGED, domain_of, source_of
 from weft.frontends.onnx.registry import TABLE
 from weft.ir import Const
@@ -118,7 +118,9 @@ def _standard(schema: onnx.defs.OpSchema, node: NodeProto, inputs: Sequence[Held
 def _type_of(v: Held | None) -> TypeProto:
     if v is None or isinstance(v, Absent):
         return TypeProto()
-    if isinstance(v, TensorSequence):
+    if isinstance(v, LateOptional):
+        return onnx.helper.make_optional_type_proto(_type_of(v.held))
+    if isinstance(v, AnySequence):
         element = onnx.helper.make_tensor_type_proto(ELEMENT_CODES[v.dtype], None)
         return onnx.helper.make_sequence_type_proto(element)
     (tensor,) = tensors_of(v)

@@ -17,18 +17,8 @@ from weft.frontends.onnx.expansion import MOST_NODES, check_expansion
 from weft.frontends.onnx.file.read import Source, read_model
 from weft.frontends.onnx.file.tensors import dense_array, element_type, to_array
 from weft.frontends.onnx.functions import Functions
-from weft.frontends.onnx.held import (
-    Given,
-    Held,
-    Maps,
-    NoTensor,
-    Strings,
-    TensorSequence,
-    input_parts,
-    part_name,
-    shapes_of_parts,
-    tensors_of,
-)
+from weft.frontends.onnx.held import Held, Maps, NoTensor, Strings, named_tensors, tensors_of
+from weft.frontends.onnx.held_inputs import Given, input_parts, shapes_of_parts
 from weft.frontends.onnx.model_node import DAMAGED, check_count, domain_of, source_of
 from weft.frontends.onnx.registry import STRING_TABLE, TABLE, Entry, StringEntry
 from weft.frontends.onnx.string_pool import StringPool, is_string_tensor, string_array, text_attributes
@@ -112,9 +102,7 @@ class _Importer:
         check_outputs(self.proto, scope)
         for out in self.proto.output:
             made = self._given(_made(scope, out.name), out.name)
-            is_sequence = isinstance(made, TensorSequence)
-            for k, v in enumerate(tensors_of(made)):
-                name = part_name(out.name, k) if is_sequence else out.name
+            for name, v in named_tensors(out.name, made):
                 self.graph.output(self.evaluator.value(v, f"output {name}"), name)
         return self.graph
 
@@ -181,7 +169,8 @@ class _Importer:
                     hint="export the model again, with one type for both",
                 )
             scope[i.name] = fixed[i.name]
-        scope.update([(p.name, p.held(scope)) for p in parts])
+        builder = Builder(self.evaluator, "")
+        scope.update([(p.name, p.held(builder, scope)) for p in parts])
 
     def _nodes(self, graph: GraphProto | FunctionProto, scope: Scope) -> None:
         """Imports the nodes of *graph* in order, binding their outputs in *scope*."""

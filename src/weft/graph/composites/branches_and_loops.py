@@ -45,8 +45,16 @@ def branch(b: Builder, condition: Operand, then: Body, other: Body) -> list[Oper
     Where their results have several numbers of dimensions, it is the body whose have more, and calls that choose the other are
     refused.
     """
-    then_, other_ = _Region(b, "then"), _Region(b, "other")
-    left, right = then_.values(then(then_.builder)), other_.values(other(other_.builder))
+    then_, other_ = Region(b, "then"), Region(b, "other")
+    return branch_of(b, condition, (then_, then(then_.builder)), (other_, other(other_.builder)))
+
+
+def branch_of(
+    b: Builder, condition: Operand, then: tuple[Region, Sequence[Operand]], other: tuple[Region, Sequence[Operand]]
+) -> list[Operand]:
+    """Returns the results of one of two regions that are built, each with those that it makes, as `branch` does."""
+    (then_, made_then), (other_, made_other) = then, other
+    left, right = then_.values(made_then), other_.values(made_other)
     if len(left) != len(right):
         b.fail(f"its branches have {len(left)} and {len(right)} outputs")
     for k, (x, y) in enumerate(zip(left, right, strict=True)):
@@ -130,7 +138,7 @@ def _loop_node(
     return list(node.outputs[: len(first)]), list(node.outputs[states:-1])
 
 
-class _Region:
+class Region:
     """A region while it is built."""
 
     def __init__(self, b: Builder, name: str) -> None:
@@ -161,7 +169,7 @@ class _Iteration:
 
     def __init__(self, b: Builder, first: Sequence[Value], varying: Sequence[Place]) -> None:
         self.b, self.first, self.varying = b, first, varying
-        self.region = _Region(b, "body")
+        self.region = Region(b, "body")
         graph = self.region.graph
         self.step = graph.input("step", (), i64)
         sizes = {place: fresh_size(graph, "size") for place in varying}

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.cost import MOST_SEQUENCE_STEPS, MOST_UNROLLED_STEPS
+from weft.cost import MOST_UNROLLED_STEPS
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
 from weft.ir import Const, Expr
 
 
-def steps_of(b: Builder, size: Expr, example: str) -> int:
-    """Returns the length of a sequence to unroll; raises `ModelError` for a symbolic one, one of 0, and one too long.
-
-    *example* is a value for `shapes` that the hint gives.
-    """
-    if not isinstance(size, Const):
-        b.fail("the length of its sequence is symbolic", f"give it a number: shapes={example}")
-    if not 0 < int(size.value) <= MOST_SEQUENCE_STEPS:
-        b.fail(f"a sequence of {size.value} steps is not supported; {MOST_SEQUENCE_STEPS} is the longest")
-    return int(size.value)
-
-
-def few_steps(size: Expr) -> int:
-    """Returns the length of a sequence whose steps are to be unrolled; 0 where they are to be a loop."""
-    return int(size.value) if isinstance(size, Const) and size.value <= MOST_UNROLLED_STEPS else 0
+def few_steps(size: Expr, most: int = MOST_UNROLLED_STEPS) -> int:
+    """Returns the length of a sequence whose steps, at *most* so many, are to be unrolled; 0 where they are to be a loop."""
+    return int(size.value) if isinstance(size, Const) and size.value <= most else 0
 
 
 def element(b: Builder, x: Operand, axis: int, k: int) -> Operand:

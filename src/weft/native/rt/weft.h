@@ -22,6 +22,13 @@
 extern "C" {
 #endif
 
+/* Behind a member that generated code reads: it begins at a multiple of 8 bytes, and takes 8, on machines of smaller pointers, too. */
+#if defined(__GNUC__)
+#define WEFT_SLOT __attribute__((aligned(8)))
+#else
+#define WEFT_SLOT
+#endif
+
 enum { WEFT_ALIGN = 64 /* bytes: what weft_alloc aligns to */, WEFT_MAX_RANK = 64, WEFT_MAX_THREADS = 256 };
 enum { WEFT_LATE = -2 /* a size that depends on the inputs' values, such as how many elements are not zero */ };
 
@@ -125,9 +132,9 @@ int32_t weft_dtype_bytes(int32_t dtype);    /* 0 for none */
 /* ---- running ---- */
 
 typedef struct weft_tensor { /* contiguous, row-major, aligned to its elements */
-  void *data;
-  int64_t *shape;
-  int32_t ndim;
+  void *data WEFT_SLOT;
+  int64_t *shape WEFT_SLOT;
+  int32_t ndim WEFT_SLOT;
   int32_t dtype;
 } weft_tensor;
 

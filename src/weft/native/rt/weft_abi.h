@@ -45,26 +45,26 @@ typedef struct weft_state_row {
   int64_t initial, initial_rows;
 } weft_state_row;
 
-/* What one running call owns. Generated code reads it by offset: nothing before `model` may move. */
+/* What one running call owns. Generated code reads it by offset, the same on machines of all sizes of pointers: nothing before
+ * `model` may move (rt/layout.c). */
 struct weft_ctx {
-  /*  0 */ int32_t (*parallel_for)(weft_ctx *ctx, weft_task fn, void *args, int64_t n);
-  /*  8 */ uint8_t *arena;
-  /* 16 */ int64_t arena_bytes;
-  /* 24 */ const uint8_t *constants;
-  /* 32 */ void *(*alloc)(weft_ctx *ctx, int64_t bytes);   /* NULL when there is no memory */
-  /* 40 */ void (*free)(weft_ctx *ctx, void *block);
-  /* 48 */ int32_t threads;
-  /* 52 */ int32_t failed_assert;                          /* -1: none */
-  /* 56 */ int64_t detail[4];
-  /* 88 */ int64_t arena_needed;                           /* written by plan; -1: main is not to be called */
-  /* 96 */ int32_t outside;                                /* a kernel met an index outside of its limits: main looks, and clears */
-  /* 104 */ void *(*output)(weft_ctx *ctx, int64_t number, const int64_t *shape); /* memory for an output, whose shape is known
-                                                              now; NULL when there is none; any address where it is empty */
-  /* 112 */ void *(*keep)(weft_ctx *ctx, int64_t number, int64_t bytes); /* the kept memory of this number, which has at least
-                                                              so many bytes from now on; what was in it stays. NULL when there
-                                                              is none */
-  /* 120 */ int32_t (*host)(weft_ctx *ctx, int32_t number, const int64_t *args); /* an operator that is no loop nest, such as those on
-                                                              strings; args: addresses and numbers */
+  /*   0 */ int32_t (*parallel_for)(weft_ctx *ctx, weft_task fn, void *args, int64_t n) WEFT_SLOT;
+  /*   8 */ uint8_t *arena WEFT_SLOT;
+  /*  16 */ int64_t arena_bytes WEFT_SLOT;
+  /*  24 */ const uint8_t *constants WEFT_SLOT;
+  /*  32 */ void *(*alloc)(weft_ctx *ctx, int64_t bytes) WEFT_SLOT; /* NULL when there is no memory */
+  /*  40 */ void (*free)(weft_ctx *ctx, void *block) WEFT_SLOT;
+  /*  48 */ int32_t threads WEFT_SLOT;
+  /*  52 */ int32_t failed_assert; /* -1: none */
+  /*  56 */ int64_t detail[4] WEFT_SLOT;
+  /*  88 */ int64_t arena_needed WEFT_SLOT; /* written by plan; -1: main is not to be called */
+  /*  96 */ int32_t outside WEFT_SLOT;      /* a kernel met an index outside of its limits: main looks, and clears */
+  /* Memory for an output, whose shape is known now; NULL when there is none; any address where it is empty. */
+  /* 104 */ void *(*output)(weft_ctx *ctx, int64_t number, const int64_t *shape) WEFT_SLOT;
+  /* The kept memory of this number, which has at least so many bytes from now on; what was in it stays. NULL when there is none. */
+  /* 112 */ void *(*keep)(weft_ctx *ctx, int64_t number, int64_t bytes) WEFT_SLOT;
+  /* An operator that is no loop nest, such as those on strings; args: addresses and numbers. */
+  /* 120 */ int32_t (*host)(weft_ctx *ctx, int32_t number, const int64_t *args) WEFT_SLOT;
   weft_model *model;                                       /* private from here on */
   weft_ctx *next;
   weft_tensor *out;                                        /* of the call that runs */

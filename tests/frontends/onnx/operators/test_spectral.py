@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
 from onnx import TensorProto
 from tests.frontends.onnx.nodes import Array, float_inputs, floats, imported, model_of, node, single
 
+from weft import backend
+from weft.driver.checking.reference import run_graph
 from weft.frontends.onnx.importer import from_onnx
-from weft.support.errors import ModelError
+from weft.support.errors import ModelError, RuntimeFailure
+
+Kind: TypeAlias = tuple[int, Sequence[int | str | None]]
+"""The type of the elements of an input, and its sizes."""
 
 LENGTHS = [1, 2, 7, 96, 360, 1009, 1031]
 """One product; two of them; a prime of one product; a prime that is a convolution."""
@@ -71,10 +77,67 @@ def test_frames_of_complex_signals() -> None:
     np.testing.assert_allclose(complexes(made), np.fft.fft(frames), rtol=1e-3, atol=1e-5)
 
 
-def test_lengths_have_to_be_known() -> None:
-    model = model_of([node("DFT", "x")], {"x": (TensorProto.FLOAT, [1, "samples", 1])}, opset=17)
-    with pytest.raises(ModelError, match=r"DFT /y: the length of its axis is symbolic\n  hint: give it a number"):
-        from_onnx(model)
+NUMBER: Kind = (TensorProto.INT64, ())
+
+
+@pytest.mark.parametrize("axis", [1, None])
+@pytest.mark.parametrize("inverse", [0, 1])
+def test_lengths_that_an_input_says(inverse: int, axis: int | None) -> None:
+    """A signal of any length is cut, or filled with zeros, to any other, along an axis that is known or not."""
+    inputs: dict[str, Kind] = {"x": (TensorProto.FLOAT, [2, "samples", 2]), "n": NUMBER, "axis": NUMBER}
+    weights = {} if axis is None else {"axis": np.array(axis)}
+    declared = {name: kind for name, kind in inputs.items() if name not in weights}
+    graph = from_onnx(model_of([node("DFT", "x n axis", inverse=inverse)], declared, weights=weights, opset=20))
+    by_numpy = np.fft.ifft if inverse else np.fft.fft
+    for samples, n in ((9, 5), (9, 9), (4, 9), (6, 1)):
+        x = floats(2, samples, 2, seed=n)
+        given = {"x": x, "n": np.array(n), "axis": np.array(1)}
+        (made,) = run_graph(graph, {v.name: given[v.name] for v in graph.inputs})
+        np.testing.assert_allclose(complexes(made), by_numpy(complexes(x), n, axis=1), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_halves_of_spectra_of_symbolic_lengths(is_given: bool) -> None:
+    """The first half of a real signal's spectrum, and the signal of such a half."""
+    inputs: dict[str, Kind] = {
+        "x": (TensorProto.FLOAT, ["batch", "samples", 1]),
+        "n": NUMBER,
+        "h": (TensorProto.FLOAT, [1, "half", 2]),
+    }
+    n_name = "n" if is_given else "-"
+    nodes = [
+        node("DFT", f"x {n_name} axis", "y", onesided=1),
+        node("DFT", f"h {n_name} axis", "z", onesided=1, inverse=1),
+    ]
+    declared = {name: kind for name, kind in inputs.items() if is_given or name != "n"}
+    graph = from_onnx(model_of(nodes, declared, ("y", "z"), {"axis": np.array(1)}, opset=20))
+    for samples, n in ((8, 8), (5, 7), (9, 6)):
+        x, h = floats(2, samples, 1), floats(1, 5, 2, seed=n)
+        given = {"x": x, "n": np.array(n), "h": h}
+        y, z = run_graph(graph, {v.name: given[v.name] for v in graph.inputs})
+        length = n if is_given else None
+        np.testing.assert_allclose(complexes(y), np.fft.rfft(x[..., 0], length, axis=1), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(z[..., 0], np.fft.irfft(complexes(h), length, axis=1), rtol=1e-4, atol=1e-5)
+
+
+def test_frames_of_signals_of_symbolic_length() -> None:
+    window = np.hanning(16).astype(np.float32)
+    inputs: dict[str, Kind] = {"x": (TensorProto.FLOAT, ["batch", "samples", 1])}
+    graph = from_onnx(model_of([node("STFT", "x step w")], inputs, weights={"step": np.array(5), "w": window}))
+    for samples in (16, 50):
+        x = floats(2, samples, 1)
+        frames = np.stack([x[:, k : k + 16, 0] * window for k in range(0, samples - 15, 5)], 1)
+        np.testing.assert_allclose(complexes(run_graph(graph, {"x": x})[0]), np.fft.rfft(frames), rtol=1e-3, atol=1e-5)
+
+
+def test_a_length_of_nothing_is_refused() -> None:
+    inputs: dict[str, Kind] = {"x": (TensorProto.FLOAT, [1, 4, 1]), "n": NUMBER}
+    prepared = backend.prepare(model_of([node("DFT", "x n")], inputs, opset=17))
+    with pytest.raises(RuntimeFailure, match=r"DFT /y: the length of the transform is 0"):
+        prepared.run([floats(1, 4, 1), np.array(0)])
+
+
+def test_dimensions_that_hold_no_parts() -> None:
     wide = single("DFT", {"x": floats(1, 4, 3)}, None, 17)
     with pytest.raises(ModelError, match="the last dimension of its input should be 1"):
         from_onnx(wide)

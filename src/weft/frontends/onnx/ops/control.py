@@ -10,11 +10,13 @@ from onnx import GraphProto, ValueInfoProto
 
 from weft.cost import MOST_SEQUENCE_STEPS, MOST_UNROLLED_STEPS
 from weft.frontends.onnx.call import Call, Held, HeldResults, Operand, Results
-from weft.frontends.onnx.held import Absent, NoTensor, TensorSequence, tensors_of
+from weft.frontends.onnx.held import NoTensor, TensorSequence, tensors_of
+from weft.frontends.onnx.held_forms import Form, as_form, form_of, held_of, joined
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import Builder, CompileTimeConstant, static_sizes
 from weft.graph.composites import branches_and_loops
+from weft.graph.composites.branches_and_loops import Region, branch_of
 from weft.graph.composites.run_time import late_shapes
 from weft.graph.composites.sequences import element, stack
 from weft.support.dtypes import bool_
@@ -23,8 +25,8 @@ from weft.support.errors import UnknownValues
 
 @translates(
     "If",
-    limits="where the condition is not constant, branches whose outputs differ in type or the length of sequences; and a call "
-    "that takes the branch whose outputs have fewer dimensions than the other's",
+    limits="where the condition is not constant, branches whose outputs differ in type; and a call that takes the branch whose "
+    "outputs have fewer dimensions than the other's",
     holds=True,
 )
 def if_(c: Call) -> HeldResults:
@@ -33,52 +35,26 @@ def if_(c: Call) -> HeldResults:
     condition = c.input(0)
     if isinstance(condition, CompileTimeConstant) and not condition.symbolic:
         return tuple(c.subgraph(then if condition.array.all() else other, {}))
-    forms: list[list[Held]] = []
-
-    def tensors(branch: GraphProto, r: Builder) -> list[Operand]:
-        forms.append(c.subgraph(branch, {}, r.evaluator))
-        for a, b in zip(forms[0], forms[-1], strict=False):
-            if _form(a) != _form(b):
-                c.fail(
-                    f"its branches give {a!r} and {b!r}: which of them is not known before the model runs",
-                    kind=UnknownValues,
-                )
-        return [t for held in forms[-1] for t in tensors_of(held)]
-
-    made = branches_and_loops.branch(c, condition, lambda r: tensors(then, r), lambda r: tensors(other, r))
-    return _held_like(forms[0], made)
+    regions = [Region(c, "then"), Region(c, "other")]
+    made = [c.subgraph(body, {}, r.builder.evaluator) for r, body in zip(regions, (then, other), strict=True)]
+    forms = [_form_of_both(c, a, b) for a, b in zip(*made, strict=True)]
+    then_, other_ = ((r, _in_forms(r.builder, each, forms)) for r, each in zip(regions, made, strict=True))
+    return held_of(forms, branch_of(c, condition, then_, other_))
 
 
-def _form(held: Held) -> tuple[type | None, int]:
-    """Returns the kind of a sequence or of an absent value, None for a tensor, and the number of tensors."""
-    return type(held) if isinstance(held, NoTensor) else None, _count(held)
-
-
-def _count(held: Held) -> int:
-    return len(tensors_of(held))
-
-
-def _held_like(forms: Sequence[Held], tensors: Sequence[Operand]) -> tuple[Held, ...]:
-    """Returns values of the same kinds as *forms*, made of other *tensors*."""
-    rest, made = list(tensors), list[Held]()
-    for form in forms:
-        own, rest = rest[: _count(form)], rest[_count(form) :]
-        if isinstance(form, TensorSequence):
-            made.append(TensorSequence(tuple(own), form.dtype))
-        else:
-            made.append(form if isinstance(form, Absent) else own[0])
-    return tuple(made)
+def _form_of_both(c: Call, a: Held, b: Held) -> Form:
+    """Returns the form of what two branches give; raises `ModelError` where there is none."""
+    form = joined(form_of(a), form_of(b))
+    if form is None:
+        c.fail(f"its branches give {a!r} and {b!r}", kind=UnknownValues)
+    return form
 
 
 def _tensors(c: Call, held: Sequence[Held | None], what: str) -> list[Operand]:
-    """Returns values that are tensors, all of them; raises `UnknownValues` for others: loops that are written out know them."""
+    """Returns values that are tensors, all of them; raises `ModelError` for others."""
     for v in held:
         if v is None or isinstance(v, NoTensor):
-            c.fail(
-                f"{what} is {v!r}, but how often the loop runs is not known before the model does",
-                f"Weft writes out loops over sequences, of up to {MOST_SEQUENCE_STEPS} iterations: make their number a constant",
-                UnknownValues,
-            )
+            c.fail(f"{what} is {v!r}, and should be a tensor", UNFIT)
     return [v for v in held if v is not None and not isinstance(v, NoTensor)]
 
 
@@ -100,8 +76,7 @@ def _bound(c: Call, names: list[str], given: Sequence[Held]) -> dict[str, Held]:
 
 @translates(
     "Loop",
-    limits="states whose type or rank changes, and rows of several shapes; "
-    "sequences, where the number of iterations is not constant",
+    limits="states whose type changes, or whose rank does and that are no sequences; and rows of several shapes",
     holds=True,
 )
 def loop(c: Call) -> HeldResults:
@@ -109,29 +84,58 @@ def loop(c: Call) -> HeldResults:
     known = c.optional(0)
     is_number = isinstance(known, CompileTimeConstant) and not known.symbolic
     limit = int(c.number_at(0, "the number of iterations")) if is_number else None
-    given = c.held[2:]
-    if limit is not None and limit <= MOST_SEQUENCE_STEPS and any(isinstance(s, NoTensor) for s in given):
-        return _written_out(c, limit)
-    if limit is not None and limit <= MOST_UNROLLED_STEPS:
+    given = [c.input(i) if v is None else v for i, v in enumerate(c.held[2:], 2)]
+    longest = MOST_SEQUENCE_STEPS if any(isinstance(s, TensorSequence) for s in given) else MOST_UNROLLED_STEPS
+    if limit is not None and limit <= longest:
         try:
-            return _written_out(c, limit)
+            return _written_out(c, limit, given)
         except UnknownValues:  # it may end earlier; the written-out iterations are dropped
             pass
+    return _loop_of_regions(c, given)
+
+
+class _OtherFormsError(Exception):
+    """An iteration makes states of other forms than those that it is given."""
+
+
+def _loop_of_regions(c: Call, given: Sequence[Held]) -> HeldResults:
+    """Returns the results of a loop whose body is a region; its states have the forms of what iterations make of them."""
     body: GraphProto = c.attributes["body"]
     names = [i.name for i in body.input]
-    states = _tensors(c, given, "a state")
-    _check_outputs(c, body, 1 + len(states))
+    _check_outputs(c, body, 1 + len(given))
+    forms = [form_of(held) for held in given]
 
     def step(r: Builder, number: Operand, now: Sequence[Operand]) -> tuple[Operand, list[Operand], list[Operand]]:
-        given = [number, c.scalar(True, bool_), *now]
-        go_on, *made = _tensors(
-            c, c.subgraph(body, _bound(c, names, given), r.evaluator, number), "a result of its body"
-        )
-        rows = [_of_declared(r, v, o) for v, o in zip(made, body.output[1:], strict=True)]
-        return go_on, made[: len(states)], rows[len(states) :]
+        bound = _bound(c, names, [number, c.scalar(True, bool_), *held_of(forms, now)])
+        go_on, *made = c.subgraph(body, bound, r.evaluator, number)
+        states = made[: len(given)]
+        wider = [_form_of_state(c, f, held) for f, held in zip(forms, states, strict=True)]
+        if wider != forms:
+            forms[:] = wider
+            raise _OtherFormsError
+        rows = _tensors(c, made[len(given) :], "a row")
+        rows = [_of_declared(r, v, o) for v, o in zip(rows, body.output[1 + len(given) :], strict=True)]
+        return _tensors(c, [go_on], "whether it goes on")[0], _in_forms(r, states, forms), rows
 
-    last, rows = branches_and_loops.loop(c, c.optional(0), c.optional(1), states, step)
-    return *last, *rows
+    while True:
+        try:
+            last, rows = branches_and_loops.loop(c, c.optional(0), c.optional(1), _in_forms(c, given, forms), step)
+        except _OtherFormsError:
+            continue
+        return *held_of(forms, last), *rows
+
+
+def _form_of_state(c: Call, form: Form, held: Held) -> Form:
+    """Returns the form of a state of *form* that an iteration makes *held*."""
+    found = joined(form, form_of(held))
+    if found is None:
+        c.fail(f"a state that is {form} at first is then {held!r}", kind=UnknownValues)
+    return found
+
+
+def _in_forms(b: Builder, held: Sequence[Held], forms: Sequence[Form]) -> list[Operand]:
+    """Returns the tensors of values in the given forms."""
+    return [t for v, form in zip(held, forms, strict=True) for t in tensors_of(as_form(b, v, form))]
 
 
 def _of_declared(b: Builder, x: Operand, info: ValueInfoProto) -> Operand:
@@ -149,11 +153,10 @@ def _check_outputs(c: Call, body: GraphProto, least: int) -> None:
         c.fail(f"its body has {len(body.output)} outputs, and {least} are needed", UNFIT)
 
 
-def _written_out(c: Call, limit: int) -> HeldResults:
+def _written_out(c: Call, limit: int, states: Sequence[Held]) -> HeldResults:
     """Returns the results of a loop of at most *limit* iterations, each of them for itself."""
     body: GraphProto = c.attributes["body"]
     names = [i.name for i in body.input]
-    states = [c.input(i) if v is None else v for i, v in enumerate(c.held[2:], 2)]
     go_on = _is_true(c, c.optional(1), "its condition")
     rows: list[list[Operand]] = []
     step = 0

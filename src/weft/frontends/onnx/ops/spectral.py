@@ -14,9 +14,11 @@ from weft.graph import UNFIT
 from weft.graph.builder import Builder, CompileTimeConstant, static_sizes
 from weft.graph.composites.numerics.fourier import Complex, fourier, inverse_to_real, resized_signal
 from weft.graph.composites.run_time import late_axes
+from weft.graph.composites.run_time.late_fourier import late_inverse_to_real, late_resized, late_transform
 from weft.graph.composites.run_time.signal_frames import late_frames
 from weft.graph.composites.sequences import element, stack
-from weft.ir import Expr, as_expr
+from weft.ir import INDEX, Const, Expr, as_expr
+from weft.ops import simplify_size
 from weft.support.dtypes import f32, i64
 from weft.te import is_narrow
 
@@ -24,7 +26,7 @@ AXIS_IS_INPUT: Final = 20
 """The operator set since which the axis of a DFT is an input."""
 
 
-@translates("DFT", limits="symbolic lengths")
+@translates("DFT")
 def dft(c: Call) -> Results:
     """The discrete Fourier transform along an axis; the last dimension holds real parts, or real and imaginary parts."""
     x = c.input(0)
@@ -44,7 +46,7 @@ def _dft(c: Call, x: Operand) -> Operand:
     shortest = (
         2 if c.flag("inverse", False) and c.flag("onesided", False) else 1
     )  # of one there is nothing but a constant
-    axes = [d for d in range(x.rank - 1) if _length(c, x.shape[d], "of an axis") >= shortest]
+    axes = [d for d in range(x.rank - 1) if not isinstance(s := x.shape[d], Const) or s.value >= shortest]
     if not axes:
         c.fail(f"{x!r} has no axis that is long enough", UNFIT)
     return late_axes.for_axis(c, c.input(2), x.rank, axes, lambda b, axis: [_dft_along(c, b, x, axis)])[0]
@@ -54,29 +56,51 @@ def _dft_along(c: Call, b: Builder, x: Operand, axis: int) -> Operand:
     """Returns the transform along *axis*, by operators that *b* adds."""
     if axis == x.rank - 1:
         c.fail("its axis is the last one, which holds real and imaginary parts", UNFIT)
-    inverse, onesided = c.flag("inverse", False), c.flag("onesided", False)
-    parts = _parts(c, b, x)
+    real, imaginary = _parts(c, b, x)
     order = [d for d in range(x.rank - 1) if d != axis] + [axis]
     back = [order.index(d) for d in range(x.rank - 1)]
-    size = _length(c, x.shape[axis], "of its axis")
+    signal = b.transpose(real, order), None if imaginary is None else b.transpose(imaginary, order)
+    is_known = c.is_known(1) and static_sizes([x.shape[axis]]) is not None
+    inverse, onesided = c.flag("inverse", False), c.flag("onesided", False)
+    made = (_known_dft if is_known else _late_dft)(c, b, signal, inverse=inverse, onesided=onesided)
+    return _joined(b, made, back, only_real=inverse and onesided)
+
+
+def _known_dft(c: Call, b: Builder, x: Complex, *, inverse: bool, onesided: bool) -> Complex:
+    """Returns the transform along the last dimension, of a length that is known."""
+    size = _length(c, x[0].shape[-1], "of its axis")
     n = _given_length(c, 1, "the length", 2 * (size - 1) if inverse and onesided else size)
-    needed = n // 2 + 1 if onesided and inverse else n
-    real, imaginary = (None if p is None else b.transpose(p, order) for p in parts)
-    assert real is not None
-    signal = resized_signal(b, (real, imaginary), needed)
+    signal = resized_signal(b, x, n // 2 + 1 if onesided and inverse else n)
     if onesided and inverse:
-        return stack(b, [b.transpose(inverse_to_real(b, signal, n), back)], x.rank - 1)
-    made = fourier(b, signal, n, inverse=inverse, kept=n // 2 + 1 if onesided else n)
-    return _joined(b, made, back)
+        return inverse_to_real(b, signal, n), None
+    return fourier(b, signal, n, inverse=inverse, kept=n // 2 + 1 if onesided else n)
 
 
-@translates("STFT", limits="symbolic lengths of signals and frames")
+def _late_dft(c: Call, b: Builder, x: Complex, *, inverse: bool, onesided: bool) -> Complex:
+    """Returns the transform along the last dimension, of a length that only a run tells."""
+    size = x[0].shape[-1]
+    if c.has(1):
+        n = as_expr(c.late_number(c.input(1), "length", "the length of the transform", least=1), INDEX)
+    elif inverse and onesided:
+        b.require(size >= 2, "there is nothing but a constant in an axis of {0}", size)
+        n = simplify_size(2 * (size - 1))
+    else:
+        n = size
+    half = simplify_size(n // 2 + 1)
+    signal = late_resized(b, x, half if inverse and onesided else n)
+    if inverse and onesided:
+        return late_inverse_to_real(b, signal, n), None
+    return late_transform(b, signal, n, half if onesided else n, inverse=inverse)
+
+
+@translates("STFT")
 def stft(c: Call) -> Results:
     """The Fourier transforms of a signal's frames, times a window: [batch, frames, frequencies, 2]."""
     given = c.ranked(0, 3, "the signal")
     x, window = _exact(c, given), _exact(c, c.input(2)) if c.has(2) else None
     onesided = c.flag("onesided", True)
-    if not (c.is_known(1) and c.is_known(3)):
+    sizes = [x.shape[1], *([] if window is None else window.shape)]
+    if not (c.is_known(1) and c.is_known(3)) or static_sizes(sizes) is None:
         return c.cast(_stft_late(c, x, window, onesided=onesided), given.dtype)
     size = _length(c, x.shape[1], "of the signal")
     step = int(c.number_at(1, "the frames' distance"))
@@ -116,9 +140,11 @@ def _parts(c: Call, b: Builder, x: Operand) -> Complex:
     return element(b, x, x.rank - 1, 0), element(b, x, x.rank - 1, 1)
 
 
-def _joined(b: Builder, x: Complex, order: list[int]) -> Operand:
-    """Returns both parts, their dimensions in another *order*, with a last dimension of two."""
+def _joined(b: Builder, x: Complex, order: list[int], *, only_real: bool = False) -> Operand:
+    """Returns both parts, their dimensions in another *order*, with a last dimension of two; or of one for *only_real* parts."""
     real, imaginary = x
+    if only_real:
+        return stack(b, [b.transpose(real, order)], len(order))
     if imaginary is None:
         imaginary = b.add("full", shape=real.shape, value=0, dtype=real.dtype)
     return stack(b, [b.transpose(p, order) for p in (real, imaginary)], len(order))
