@@ -137,7 +137,8 @@ def test_onnxruntime_is_imported_only_to_compare_with_it() -> None:
 
 def test_pytorch_is_imported_only_for_its_own_programs_and_in_one_cost_model() -> None:
     others = [m for m in importers("torch") if not m.startswith("weft.frontends.torch.")]
-    assert sorted(others) == ["weft.integrations.torch_backend", "weft.tune.models.tree_rnn"]
+    integrations = ["weft.integrations.torch_backend", "weft.integrations.torch_threads"]
+    assert sorted(others) == [*integrations, "weft.tune.models.tree_rnn"]
 
 
 def project_text() -> list[Path]:

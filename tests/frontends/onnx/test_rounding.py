@@ -14,7 +14,7 @@ import onnx.defs
 import pytest
 from onnx import ModelProto, TensorProto, helper
 from onnx.backend.test.case.test_case import TestCase
-from tests.frontends.onnx.test_onnx_cases import arrays, cases, imported, is_refused
+from tests.frontends.onnx.test_onnx_cases import arrays, cases, is_refused
 
 from weft.driver.checking.reference import run_graph
 from weft.frontends.onnx import translations  # noqa: F401  (the latter fills TABLE)
@@ -91,7 +91,7 @@ def pairs(case: TestCase, kind: int) -> Iterator[tuple[ModelProto, dict[str, Arr
 
 
 def run(model: ModelProto, feeds: dict[str, Array]) -> list[Array]:
-    graph = imported(model, feeds)
+    graph = from_onnx(model)
     with np.errstate(all="ignore"):
         return run_graph(graph, {v.name: feeds[v.name] for v in graph.inputs})
 
