@@ -211,6 +211,7 @@ def test_models(name: str, tmp_path: Path, cli: Cli) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CALLS)
 def test_calls(name: str) -> None:
     call, message = CALLS[name]

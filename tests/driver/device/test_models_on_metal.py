@@ -45,6 +45,7 @@ def test_results_are_those_of_the_processor(
             np.testing.assert_allclose(made, expected, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", ["INT8", "UINT8", "INT16", "INT64", "UINT64", "FLOAT16", "BFLOAT16"])
 def test_types(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     use_metal_shim(monkeypatch)

@@ -18,6 +18,7 @@ def opened(case: str) -> tuple[weft.Model, np.ndarray, np.ndarray]:
         return weft.compile(held["model"].tobytes()), held["x"], held["y"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", sorted(p.stem for p in FOLDER.glob("*.npz")))
 def test_calls_in_a_row(case: str) -> None:
     model, x, y = opened(case)

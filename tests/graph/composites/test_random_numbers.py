@@ -59,6 +59,7 @@ def test_distribution(draw: Draw, share_below: Callable[[float], float]) -> None
     check_distribution(drawn(draw), share_below)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("dtype", [f16, bf16], ids=str)
 def test_narrow_floats(dtype: DType) -> None:
     uniform = drawn(lambda b, s: b.cast(random_numbers.uniform(b, s, [COUNT], dtype), f32))

@@ -41,6 +41,7 @@ def test_binary(op: str, dtype: type, left: tuple[int, ...], right: tuple[int, .
     check_equal(contrib_model(op, "a s sz b t tz u uz", feeds, scales(dtype, "s", "t", "u")), feeds)
 
 
+@pytest.mark.sampled(1)
 @TYPES
 @pytest.mark.parametrize(
     ("steps", "zeros"),

@@ -78,6 +78,7 @@ def test_defaults() -> None:
     assert "dtype" in told.value.hint
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", [FLOAT, DOUBLE, F16, INT32, INT64, BOOL])
 @pytest.mark.parametrize("source", [FLOAT, DOUBLE, F16])
 def test_bernoulli(source: int, kind: int) -> None:
@@ -103,6 +104,7 @@ def test_multinomial(source: int) -> None:
         np.testing.assert_allclose(np.bincount(row, minlength=3) / COUNT, wanted / wanted.sum(), atol=0.02)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", [FLOAT, DOUBLE, F16, BF16])
 @pytest.mark.parametrize("is_known", [True, False])
 def test_dropout(kind: int, is_known: bool) -> None:

@@ -59,6 +59,7 @@ CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", CASES)
 def test_one_model_takes_sequences_of_any_length(case: str) -> None:
     op, directions, attributes = CASES[case]

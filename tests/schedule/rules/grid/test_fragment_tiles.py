@@ -82,6 +82,7 @@ CASES: dict[str, tuple[Callable[[], Case], FragmentTile]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CASES)
 def test_thread_by_thread(name: str) -> None:
     make, tile = CASES[name]

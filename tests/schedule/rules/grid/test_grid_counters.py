@@ -50,6 +50,7 @@ TILES = (
 )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("tile", TILES, ids=str)
 def test_a_product_reaches_the_optimum_of_its_tile(tile: SharedTile) -> None:
     check_product(64, tile)

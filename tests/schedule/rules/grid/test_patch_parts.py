@@ -85,6 +85,7 @@ def convolution(image: Sequence[int], weight: Sequence[int], attributes: dict[st
     return made if factors is bf16 else OfBits(made.program, made.oracle, made.inputs)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [*CASES, *TF32])
 def test_thread_by_thread(name: str) -> None:
     arch, image, weight, attributes, tile = {**CASES, **TF32}[name]
