@@ -246,7 +246,7 @@ def _common_sizes(b: Builder, s: LateSequence, rank: int, but: int | None) -> li
     b.require(s.count >= 1, "its sequence is empty")
     if not rank:
         return []
-    first = b.add("slice", s.shapes, starts=(0,), ends=(1,), axes=(0,), steps=(1,))
+    first = b.add("slice", s.shapes, starts=(0,), ends=(1,), axes=(0,), steps=(1,), inside=True)
     others = b.cast(b.add("logical_not", b.add("equal", s.shapes, first)), i64)
     differ = b.add("reduce_sum", others, axes=(0,), keepdims=False)
     for d in range(rank):
