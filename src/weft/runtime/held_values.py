@@ -6,7 +6,7 @@ None                        opt.present false, and any elements for the others
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -77,3 +77,40 @@ def value_made(name: str, found: Mapping[str, Array], *, is_sequence: bool) -> A
         return found[name]
     parts = [found[p] for k in range(len(found)) if (p := f"{name}[{k}]") in found]
     return parts if parts or is_sequence else None
+
+
+def held_names(specs: Iterable[TensorSpec]) -> tuple[str, ...]:
+    """Returns the names that inputs or outputs have in the model that was compiled, in its order: one for each held value."""
+    names = [s.name for s in specs]
+    held = {n.removesuffix(SHAPES) for n in names if n.endswith(SHAPES) and n.removesuffix(SHAPES) + ELEMENTS in names}
+    held |= {
+        n.removesuffix(PRESENT) for n in names if n.endswith(PRESENT) and _is_optional(n.removesuffix(PRESENT), names)
+    }
+    of = {h + ending: h for h in held for ending in (ELEMENTS, SHAPES, PRESENT)}
+    return tuple(dict.fromkeys([of.get(n, n) for n in names]))
+
+
+def _is_optional(name: str, names: Sequence[str]) -> bool:
+    return name in names or name + ELEMENTS in names
+
+
+class HeldBorder:
+    """The inputs and outputs of a model some of which are sequences or optional values."""
+
+    def __init__(self, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> None:
+        self.inputs, self.outputs = held_names(inputs), held_names(outputs)
+        self.is_needed = len(self.inputs) < len(inputs) or len(self.outputs) < len(outputs)
+        self._specs = {s.name: s for s in inputs}
+        self._made = [s.name for s in outputs]
+
+    def tensors(self, feed: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the compiled model's inputs by name; what is no input stays, for the model to refuse."""
+        made: dict[str, Any] = {}
+        for name, held in feed.items():
+            made |= dict(tensors_given(name, held, self._specs)) or {name: held}
+        return made
+
+    def values(self, made: Sequence[Any]) -> dict[str, Any]:
+        """Returns outputs by name, of what a call of the compiled model gives."""
+        found = dict(zip(self._made, made, strict=True))
+        return {name: value_made(name, found, is_sequence=True) for name in self.outputs}

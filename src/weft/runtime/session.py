@@ -16,13 +16,14 @@ import numpy as np
 from weft.runtime.arrays import Array, order_inputs
 from weft.runtime.artifact import Saved, is_saved
 from weft.runtime.file_names import ENDING
+from weft.runtime.held_values import HeldBorder
 from weft.runtime.metadata import ModelMetadata, maps_of, metadata_of
 from weft.runtime.model import Model, load
 from weft.runtime.session_binding import IOBinding, bound_inputs, bound_outputs, fill
 from weft.runtime.session_options import GraphOptimizationLevel, RunOptions, SessionOptions, refuse
 from weft.runtime.session_profile import SessionProfile
 from weft.runtime.session_providers import CPU_PROVIDER, check_providers
-from weft.runtime.session_values import NodeArg, OrtValue, OrtValueVector, array_of
+from weft.runtime.session_values import NodeArg, OrtValue, OrtValueVector, array_of, node_args
 from weft.support.arguments import check_many, check_mapping
 from weft.support.errors import InputError, WeftError
 
@@ -71,6 +72,7 @@ class InferenceSession:
         self._names = [s.name for s in self._model.inputs]
         self._dtypes = [s.dtype.numpy for s in self._model.inputs]
         self._places = {s.name: k for k, s in enumerate(self._model.outputs)}
+        self._border = HeldBorder(self._model.inputs, self._model.outputs)
         self._maps = [(self._places[name], labels) for name, labels in maps_of(self._model.package.notes).items()]
 
     @property
@@ -104,11 +106,17 @@ class InferenceSession:
     ) -> list[Any]:
         """Runs the model; returns the outputs *output_names* in that order, or all outputs for None.
 
-        *input_feed* maps each input's name to its array. Raises `InputError` for inputs that do not fit, and `RuntimeFailure`
-        for values that violate an assumption of the model, or if *run_options* ended the call.
+        *input_feed* maps each input's name to its array; sequences are lists of arrays, and optional values may be None. Raises
+        `InputError` for inputs that do not fit, and `RuntimeFailure` for values that violate an assumption of the model, or if
+        *run_options* ended the call.
         """
+        border = self._border
+        feed = border.tensors(input_feed) if border.is_needed else input_feed
         with self._noted("model_run"):
-            made: list[Any] = self._model.run(self._in_order(input_feed), None, _flag(run_options))
+            made: list[Any] = self._model.run(self._in_order(feed), None, _flag(run_options))
+        if border.is_needed:
+            values = border.values(made)
+            return [values[n] if n in values else made[self._place(n)] for n in output_names or border.outputs]
         for place, labels in self._maps:
             made[place] = [dict(zip(labels, row, strict=True)) for row in made[place].tolist()]
         if output_names is None:
@@ -207,11 +215,11 @@ class InferenceSession:
 
     def get_inputs(self) -> list[NodeArg]:
         """Returns the inputs in order."""
-        return [NodeArg.of(s) for s in self._model.inputs]
+        return node_args(self._model.inputs)
 
     def get_outputs(self) -> list[NodeArg]:
         """Returns the outputs in order."""
-        return [NodeArg.of(s) for s in self._model.outputs]
+        return node_args(self._model.outputs)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
         """Returns none: weights are constants of the compiled model."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from weft.native import _rt
 from weft.runtime.arrays import Array, as_array
+from weft.runtime.held_values import ELEMENTS, PRESENT, held_names
 from weft.runtime.package import TensorSpec
 from weft.support.dtypes import SCALARS, DType, from_numpy
 from weft.support.errors import InputError
@@ -61,6 +62,16 @@ class NodeArg:
     def of(spec: TensorSpec) -> NodeArg:
         """Returns a spec in ONNX Runtime's terms."""
         return NodeArg(spec.name, type_name(spec.dtype), list(spec.shape))
+
+
+def node_args(specs: Sequence[TensorSpec]) -> list[NodeArg]:
+    """Returns inputs or outputs in ONNX Runtime's terms, each sequence and optional value as the one that it is."""
+    known, made = {s.name: s for s in specs}, list[NodeArg]()
+    for name in held_names(specs):
+        elements, present = known.get(name + ELEMENTS), name + PRESENT in known
+        own = NodeArg.of(known[name]) if elements is None else NodeArg(name, f"seq({type_name(elements.dtype)})", [])
+        made.append(replace(own, type=f"optional({own.type})") if present else own)
+    return made
 
 
 def type_name(dtype: DType) -> str:

@@ -220,6 +220,15 @@ def test_other_slices_are_not_views(shape: tuple[int, ...], slicing: dict[str, t
     assert not made.aliases
 
 
+def test_a_slice_that_begins_where_only_a_run_tells_is_no_view() -> None:
+    g = Graph()
+    at = g.dim("at")
+    x, _ = g.input("x", (64, 4), f32), g.input("long", (at,), f32)
+    part = g.add("slice", [g.add("exp", [x])], starts=(at,), ends=(at + 16,), axes=(0,), steps=(1,), inside=True)
+    g.output(g.add("transpose", [part], perm=(1, 0)), "y")
+    assert not fused(g).aliases
+
+
 def test_equal_layers_have_equal_keys() -> None:
     g = Graph()
     n, m = g.dim("n"), g.dim("m")

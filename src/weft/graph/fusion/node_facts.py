@@ -9,7 +9,7 @@ from math import prod
 
 from weft.graph.core.graph import Attributes, Node
 from weft.graph.core.graph_values import Value
-from weft.ir import ONE, ZERO, Add, Apply, Const, Mul, Select, Sub, Var, post_order
+from weft.ir import ONE, ZERO, Add, Apply, Const, Expr, Mul, Select, Sub, Var, post_order
 from weft.ir import Node as IrNode
 from weft.ops import Operator, TensorType
 from weft.ops import is_rename as is_rename_of
@@ -116,6 +116,8 @@ def _slice_offset(node: Node, whole: tuple[int, ...], part: tuple[int, ...]) -> 
     if partial and any(m != 1 for m in part[: partial[-1]]):
         return None
     starts = dict(zip(range(len(whole)) if axes is None else axes, node.attribute("starts"), strict=False))
+    if any(isinstance(s, Expr) for s in starts.values()):  # only a run tells where it begins
+        return None
     begin: dict[int, int] = {a % len(whole): max(s + whole[a], 0) if s < 0 else s for a, s in starts.items()}
     return sum(begin.get(d, 0) * prod(whole[d + 1 :]) for d in partial)
 

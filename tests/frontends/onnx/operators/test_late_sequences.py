@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -251,3 +252,30 @@ def test_an_absent_value_that_is_asked_for() -> None:
     with pytest.raises(InputError, match="OptionalGetElement /z: its input is absent"):
         run_held(graph, {"x": x, "o": None}, ["z"])
     assert_like(run_held(graph, {"x": x, "o": x}, ["z"])[0], x)
+
+
+LISTS = [[], tensors((2, 3)), tensors((0, 3)), tensors((2, 3), (0, 2)), tensors((0, 1), (0, 1)), MANY]
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("op", ["Insert", "Erase", "At"])
+def test_code_for_empty_sequences_and_tensors_of_no_elements(op: str) -> None:
+    """Kernels are not called for sizes of zero: what is left of an operator then computes the rest of its result."""
+    nodes = [node("Compress", "x keep", "rows", axis=0), node("SequenceInsert", "s rows p")]
+    if op != "Insert":
+        nodes = [node(f"Sequence{op}", "s p")]
+    inputs: dict[str, Any] = {"x": (TensorProto.FLOAT, [2, 2]), "keep": (TensorProto.BOOL, [2])}
+    prepared = backend.prepare(sequence_model(nodes, p=NUMBER, **(inputs if op == "Insert" else {})))
+    x = floats(2, 2, seed=7)
+    for given, kept in itertools.product(LISTS, [0, 1, 2] if op == "Insert" else [0]):
+        for p in range(-len(given), len(given) + (op == "Insert")):
+            feed: dict[str, Any] = {"s": given, "p": np.array(p)}
+            wanted: Any = list(given)
+            if op == "Insert":
+                feed |= {"x": x, "keep": np.arange(2) < kept}
+                wanted.insert(p, x[:kept])
+            elif op == "Erase":
+                wanted.pop(p)
+            else:
+                wanted = given[p]
+            assert_like(prepared.run(feed)[0], wanted)

@@ -21,7 +21,7 @@ from weft.graph.builder.shape_arithmetic import static_sizes, total
 from weft.graph.composites.run_time.late_shapes import TOO_MANY
 from weft.graph.composites.run_time.pieces import in_pieces, of_pieces
 from weft.graph.composites.sequences import concat, element
-from weft.ir import INDEX, ONE, Expr, as_expr, eq
+from weft.ir import INDEX, ONE, Expr, as_expr, eq, minimum
 from weft.support.dtypes import DType, f64, i64
 from weft.support.errors import UnknownValues
 
@@ -185,9 +185,13 @@ def _begin(b: Builder, s: LateSequence, place: Expr) -> Expr:
 
 
 def _parted(b: Builder, x: Operand, at: Expr, left_out: Expr | None = None) -> tuple[Operand, Operand]:
-    """Returns what is before *at* along the first dimension of *x*, and what is behind it and *left_out* more."""
+    """Returns what is before *at* along the first dimension of *x*, and what is behind it and *left_out* more.
+
+    Both are inside of *x*, which the sizes say, so that those of parts of nothing are known to be zero.
+    """
     end = x.shape[0]
-    behind = at if left_out is None else at + left_out
+    behind = minimum(at if left_out is None else at + left_out, end)
+    at = minimum(at, end)
     return (
         b.add("slice", x, starts=(0,), ends=(at,), axes=(0,), steps=(1,), inside=True),
         b.add("slice", x, starts=(behind,), ends=(end,), axes=(0,), steps=(1,), inside=True),
@@ -242,7 +246,7 @@ def _common_sizes(b: Builder, s: LateSequence, rank: int, but: int | None) -> li
     b.require(s.count >= 1, "its sequence is empty")
     if not rank:
         return []
-    first = b.add("slice", s.shapes, starts=(0,), ends=(1,), axes=(0,), steps=(1,))
+    first = b.add("slice", s.shapes, starts=(0,), ends=(1,), axes=(0,), steps=(1,), inside=True)
     others = b.cast(b.add("logical_not", b.add("equal", s.shapes, first)), i64)
     differ = b.add("reduce_sum", others, axes=(0,), keepdims=False)
     for d in range(rank):
