@@ -1,7 +1,7 @@
 """Weft's parallel loops are done by PyTorch's threads.
 
 Those of OpenMP, which PyTorch computes with, spin for some milliseconds after each operator (GCC's `GOMP_SPINCOUNT`). A second
-team beside them, Weft's own, would compete with them for the processors: docs/design/0079.
+team beside them, Weft's own, would compete with them for the processors: docs/design/0078.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
  * work, closes the gate and waits for those inside only. A worker that wakes late finds the gate closed.
  *
  * Where the process has an OpenMP runtime that other libraries compute with, its threads may be those of jobs, too: they
- * spin for milliseconds after each loop, and would be in the way of workers beside them (docs/design/0079).
+ * spin for milliseconds after each loop, and would be in the way of workers beside them (docs/design/0078).
  */
 #define _GNU_SOURCE
 #ifndef WEFT_FREESTANDING
