@@ -64,15 +64,15 @@ class Paired(torch.nn.Module):  # type: ignore[misc,name-defined]
 
 def test_sizes_that_a_file_leaves_open(tmp_path: Path) -> None:
     """A size with limits, and one that is twice that: each call may have another, within the limits."""
-    rows, path = torch.export.Dim("rows", min=2, max=9), tmp_path / "model.pt2"
+    rows, path = torch.export.Dim("rows", min=3, max=9), tmp_path / "model.pt2"
     dims = ({0: rows}, {0: 2 * rows})
     torch.export.save(torch.export.export(Paired(), (X[:4], numbers(8, 3)), dynamic_shapes=dims), path)
     model = weft.compile(path)
-    for n in (2, 9, 5):
+    for n in (3, 9, 5):
         given = numbers(n, 3, seed=n), numbers(2 * n, 3, seed=n + 1)
         for a, b in zip(model(*map(array, given)), Paired()(*given), strict=True):
             np.testing.assert_allclose(a, array(b), rtol=1e-5, atol=1e-6)
-    with pytest.raises(weft.InputError, match="was compiled for 2 to 9"):
+    with pytest.raises(weft.InputError, match="was compiled for 3 to 9"):
         model(array(numbers(10, 3)), array(numbers(20, 3)))
     with pytest.raises(weft.InputError):
         model(array(numbers(4, 3)), array(numbers(7, 3)))

@@ -82,6 +82,9 @@ def checked_program(program: Any, name: str) -> Any:
         raise ModelError(f"{name} holds no exported program", hint="export the model again")
     program["guards_code"] = []
     program["verifiers"] = []
+    ranges = program.get("range_constraints")
+    if isinstance(ranges, dict):  # those of formulas of symbols follow from the symbols'
+        program["range_constraints"] = {k: v for k, v in ranges.items() if _SYMBOL.fullmatch(k) or not _is_formula(k)}
     module = program["graph_module"]
     module["metadata"], module["treespec_namedtuple_fields"] = {}, {}
     module["module_call_graph"] = [{"fqn": "", "signature": _flat_call(module["graph"])}]

@@ -1,5 +1,5 @@
 """Decompositions of gradients that PyTorch computes whole, written in PyTorch: one file for each kind of operator."""
 
-from weft.frontends.torch.gradients.all_gradients import gradients
+from weft.frontends.torch.gradients.every_gradient import gradients
 
 __all__ = ["gradients"]

@@ -170,6 +170,23 @@ def matmul(c: Call) -> Any:
     return _product(c, parts(c, "self"), parts(c, "other"), "matmul")
 
 
+@translates_complex("addmm")
+def addmm(c: Call) -> Any:
+    """The product of two matrices, added to a third."""
+    if (c.value("beta", 1), c.value("alpha", 1)) != (1, 1):
+        c.fail("factors beside products of complex matrices are not supported", "multiply by them in the module")
+    return _sum(c, parts(c, "self"), _product(c, parts(c, "mat1"), parts(c, "mat2"), "matmul"))
+
+
+@translates_complex("linear")
+def linear(c: Call) -> Any:
+    """Rows multiplied by a transposed matrix, and biases."""
+    weight = parts(c, "weight")
+    turned = Complex(*[c.transpose(v, (1, 0)) for v in (weight.real, weight.imaginary)])
+    made = _product(c, parts(c, "input"), turned, "matmul")
+    return made if c.arguments.get("bias") is None else _sum(c, made, parts(c, "bias"))
+
+
 @translates_complex("einsum")
 def einsum(c: Call) -> Any:
     """A sum of products by named dimensions: of each choice of a real or an imaginary part of each of the complex tensors."""
@@ -302,6 +319,10 @@ def _equal(c: Call) -> Operand:
 def _together(c: Call, real: Operand, imaginary: Operand) -> Complex:
     shape = common_shape([real.shape, imaginary.shape])
     return Complex(c.add("expand", real, shape=shape), c.add("expand", imaginary, shape=shape))
+
+
+def _sum(c: Call, x: Complex, y: Complex) -> Complex:
+    return Complex(c.add("add", x.real, y.real), c.add("add", x.imaginary, y.imaginary))
 
 
 def _product(c: Call, x: Complex, y: Complex, op: str) -> Complex:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weft.cost import Planner, elements, size_of
-from weft.ir import Const, Expr, FloorDiv, FloorMod, Select, Var, free_vars
+from weft.ir import ONE, Bounds, Const, Expr, FloorDiv, FloorMod, Select, Var, free_vars, prove
 from weft.loop import Axis, Block, Load, Store
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.rules.block_facts import block_of, inputs_of, is_reduction, reads_along
@@ -87,11 +87,23 @@ def _moving_axis(index: Expr, axes: Sequence[Axis]) -> int | None:
 
 
 def _run(load: Load, axes: Sequence[Axis], end: int, stop: int) -> range:
-    """Returns the run of axes up to *end* that are adjacent in the input as well, and so act as one long axis."""
+    """Returns the run of axes up to *end* that are adjacent in the input as well, and so act as one long axis.
+
+    An axis that may have no elements, as a window's that may be larger than the image, is not fused with those around: no place
+    along them could be divided by its extent.
+    """
     begin = end
-    while begin - 1 > stop and _are_neighbours(load, axes[begin - 1], axes[begin]):
+    while begin - 1 > stop and _are_neighbours(load, axes[begin - 1], axes[begin]) and _has_elements(axes[begin]):
         begin -= 1
     return range(begin, end + 1)
+
+
+def _has_elements(axis: Axis) -> bool:
+    """Tells whether an axis is certain to have an element, whatever sizes are unknown."""
+    bounds = Bounds()
+    for v in free_vars(axis.extent):
+        bounds = bounds.bind(v, *v.size_range)
+    return prove(axis.extent >= ONE, bounds)
 
 
 def _are_neighbours(load: Load, outer: Axis, inner: Axis) -> bool:
