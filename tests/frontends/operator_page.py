@@ -80,7 +80,7 @@ FORMATS: Final = (
         "layers, and operators on tensors",
         {
             "Lambda, subclassed layers and models": "Python code, which is not run",
-            "stateful recurrences, StackedRNNCells, cells of one's own": "not supported",
+            "stateful recurrences, cells of one's own": "not supported",
             "RandomCrop, MixUp, CutMix, AugMix, RandAugment": "images changed in inference too, or several taken together",
             "ThresholdedReLU, and others that Keras 3 no longer has": "load the model in Keras 3, and save it again",
         },

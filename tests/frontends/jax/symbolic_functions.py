@@ -41,5 +41,10 @@ FUNCTIONS: Final[dict[str, Callable[[Any], Any]]] = {
     "convolution": lambda x: lax.conv_general_dilated(
         x, np.ones((3, 5, 2), np.float32), (1,), "SAME", dimension_numbers=("NHC", "HIO", "NHC")
     ),
+    "running": lambda x: (
+        jnp.cumsum(x, 2),
+        lax.cumprod(x, 2, reverse=True),
+        lax.reduce_window(x, -np.inf, lax.max, (1, 1, 3), (1, 1, 2), "SAME"),
+    ),
     "attention": attention,
 }

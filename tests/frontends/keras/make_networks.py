@@ -256,6 +256,20 @@ def films() -> Any:
     return keras.Model([film, lines, cubes], [layers.Flatten()(x), *y, z])
 
 
+def cells() -> Any:
+    """Layers of several cells, with a mask and backwards, and long short-term memory of images in both directions."""
+    words, lines = keras.Input((6,), dtype="int32", name="masked"), keras.Input((3, 6, 2))
+    x = layers.Embedding(20, 4, mask_zero=True)(words)
+    x = layers.RNN([layers.LSTMCell(3), layers.GRUCell(4)], return_sequences=True)(x)
+    x = layers.RNN(layers.StackedRNNCells([layers.SimpleRNNCell(3), layers.LSTMCell(4)]))(x)
+    y = layers.RNN([layers.GRUCell(3, reset_after=False), layers.GRUCell(3)], go_backwards=True)(
+        layers.Reshape((3, 12))(lines)
+    )
+    z = layers.Bidirectional(layers.ConvLSTM1D(3, 3, return_sequences=True))(lines)
+    z = layers.Bidirectional(layers.ConvLSTM1D(2, 2), merge_mode="ave")(z)
+    return keras.Model([words, lines], [x, y, layers.Flatten()(z)])
+
+
 NETWORKS: dict[str, Callable[[], Any]] = {
     f.__name__: f
     for f in (
@@ -272,11 +286,12 @@ NETWORKS: dict[str, Callable[[], Any]] = {
             augmented,
             further,
             films,
+            cells,
         ),
     )
 }
 
-OLD = ("nested", "sequences", "siamese", "reader", "further")
+OLD = ("nested", "sequences", "siamese", "reader", "further", "cells")
 """Networks that are saved as `.h5` files too."""
 
 LARGER = {"images": 1.0, "masked_sequence": 3.0, "other_ranks": 1.5, "sequences": 3.0}

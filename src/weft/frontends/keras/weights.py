@@ -30,8 +30,8 @@ class Weights(Protocol):
     def part(self, name: str) -> Weights:
         """Returns those of a layer inside the layer, by the name of the attribute that holds it (`cell`, `forward_layer`)."""
 
-    def of_layers(self, layers: Sequence[tuple[str, str]]) -> list[Weights]:
-        """Returns those of a model's layers, given by their class and name."""
+    def of_layers(self, layers: Sequence[tuple[str, str]], attribute: str = "layers") -> list[Weights]:
+        """Returns those of the layers in a model's list, or in another *attribute*, given by their class and name."""
 
 
 class WeightTree:
@@ -53,9 +53,9 @@ class WeightTree:
         own = self._child(name)
         return WeightTree(self._child(f"_{name}") if own is None else own)
 
-    def of_layers(self, layers: Sequence[tuple[str, str]]) -> list[Weights]:
+    def of_layers(self, layers: Sequence[tuple[str, str]], attribute: str = "layers") -> list[Weights]:
         """Returns the groups by the layers' names, or where the file has no names by those that Keras makes of their classes."""
-        held = self._child("layers")
+        held = self._child(attribute)
         groups = {} if held is None else {n: g for n, g in held.items() if isinstance(g, h5py.Group)}
         named = {attribute_of(g["vars"], "name"): g for g in groups.values() if "vars" in g}
         used: dict[str, int] = {}
@@ -96,7 +96,7 @@ class LegacyWeights:
         part = _LEGACY_PARTS.get(name)
         return self if part is None else self._named(part)
 
-    def of_layers(self, layers: Sequence[tuple[str, str]]) -> list[Weights]:
+    def of_layers(self, layers: Sequence[tuple[str, str]], attribute: str = "layers") -> list[Weights]:
         """Returns those whose names have the layer's among their parts."""
         return [self._named(name) for _, name in layers]
 
@@ -118,7 +118,7 @@ class _LegacyModel:
         """Returns itself: models have no parts."""
         return self
 
-    def of_layers(self, layers: Sequence[tuple[str, str]]) -> list[Weights]:
+    def of_layers(self, layers: Sequence[tuple[str, str]], attribute: str = "layers") -> list[Weights]:
         """Returns the groups of the layers' names."""
         made: list[Weights] = []
         for _, name in layers:

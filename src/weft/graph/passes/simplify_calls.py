@@ -3,6 +3,7 @@
     y = transpose(transpose(x, perm=(0, 2, 1)), perm=(0, 2, 1))     becomes     y = x
     y = power(x, 2.0)                                               becomes     y = mul(x, x)
     a, b = split(x, axis=0, sizes=(2, 3))                           becomes     a = slice(x, ...); b = slice(x, ...)
+    y = conv2d(pad(x, pads=(0, 0, 1, 1, 0, 0, 1, 1)), w)            becomes     y = conv2d(x, w, pads=(1, 1, 1, 1))
 
 The one change of a result beyond rounding is that `x + 0` keeps a negative zero.
 """
@@ -129,6 +130,45 @@ def _slice(new: Graph, node: Node, inputs: Inputs) -> Value | None:
 
 def _pad(new: Graph, node: Node, inputs: Inputs) -> Value | None:
     return None if any(node.attribute("pads")) else _same(new, node, inputs)
+
+
+def _padded_before(new: Graph, node: Node, inputs: Inputs) -> Value | None:
+    """Takes zeros around the images of a convolution into its own padding, from before a transposition too."""
+    moved = None if inputs[0] is None else inputs[0].producer
+    is_moved = moved is not None and moved.op == "transpose"
+    x = moved.inputs[0] if moved is not None and is_moved else inputs[0]
+    padded = None if x is None else x.producer
+    if moved is None or padded is None or not _is_zero_pad(padded):
+        return None
+    perm = moved.attribute("perm") if is_moved else tuple(range(node.output.rank))
+    added = _spatial_pads(padded, perm)
+    if added is None or not _is_within(node, added):
+        return None
+    images = padded.inputs[0]
+    if is_moved:
+        images = new.add("transpose", [images], perm=perm, source=moved.source, name=moved.output.name)
+    attributes = {**node.keywords, "pads": tuple([a + b for a, b in zip(node.attribute("pads"), added, strict=True)])}
+    return new.add("conv2d", [images, *inputs[1:]], source=node.source, name=node.output.name, **attributes)
+
+
+def _is_zero_pad(node: Node) -> bool:
+    is_of_zeros = node.op == "pad" and node.attribute("mode") == "constant" and not node.attribute("value")
+    return is_of_zeros and min(node.attribute("pads")) >= 0
+
+
+def _spatial_pads(padded: Node, perm: Sequence[int]) -> list[int] | None:
+    """Returns how many pixels are added before images [N, C, *S], then behind; None where images or channels are."""
+    pads = padded.attribute("pads")
+    before, behind = ([pads[first + p] for p in perm] for first in (0, len(perm)))
+    return None if any(before[:2]) or any(behind[:2]) else [*before[2:], *behind[2:]]
+
+
+def _is_within(node: Node, added: Sequence[int]) -> bool:
+    """Tells whether windows of a convolution reach over as many pixels as are *added* on each side: none has zeros alone."""
+    kernel, dilations = node.inputs[1], node.attribute("dilations")
+    taps = () if kernel is None else kernel.shape[2:]
+    sides = zip(taps, dilations, added[: len(taps)], added[len(taps) :], strict=True)
+    return all(isinstance(k, Const) and max(a, b) <= (_int(k) - 1) * d for k, d, a, b in sides)
 
 
 def _tile(new: Graph, node: Node, inputs: Inputs) -> Value | None:
@@ -307,6 +347,7 @@ _RULES: Final[dict[str, tuple[Simplify, ...]]] = {
     "gemm": (_gemm,),
     "slice": (_slice,),
     "pad": (_pad,),
+    "conv2d": (_padded_before,),
     "tile": (_tile,),
     "gather": (_gather,),
     "size_of": (_sizes,),

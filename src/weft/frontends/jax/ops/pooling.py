@@ -14,7 +14,9 @@ from weft.frontends.jax.ops.movement import padded
 from weft.frontends.jax.ops.reducers import reducer_of
 from weft.frontends.jax.ops.reduction import is_neutral
 from weft.frontends.jax.registry import translates
-from weft.graph.builder import Operand
+from weft.graph.builder import Operand, total
+from weft.ir import index
+from weft.ops import same_size
 
 MOST_TAPS: Final = 1024
 """Elements of a window that are combined one by one."""
@@ -88,8 +90,13 @@ def _running(c: Call, x: Operand, w: Windows, name: str) -> Operand | None:
     if operator is None or len(w.moving) != 1:
         return None
     (d,) = w.moving
-    size = c.static(x)[d]
-    if w.sizes[d] != size or w.strides[d] != 1 or w.dilations[d] != 1 or sorted(w.pads[d]) != [0, size - 1]:
+    size = w.sizes[d]
+    if (
+        not same_size(x.shape[d], index(size))
+        or w.strides[d] != 1
+        or w.dilations[d] != 1
+        or sorted(w.pads[d]) != [0, size - 1]
+    ):
         return None
     return c.add(operator, x, axis=d, exclusive=False, reverse=w.pads[d][0] == 0 and size > 1)
 
@@ -103,7 +110,7 @@ def _pooled(c: Call, x: Operand, w: Windows, name: str) -> Operand | None:
     order = [*[d for d in range(x.rank) if d not in moving], *moving]
     turned = c.transpose(x, order)
     lead = list(turned.shape[: x.rank - len(moving)])
-    shape = lead if len(lead) == 2 else [1, math.prod(c.static(turned)[: len(lead)])]
+    shape = lead if len(lead) == 2 else [1, total(lead)]
     images = c.reshape(turned, [*shape, *turned.shape[len(lead) :]])
     images = c.add("neg", images) if name == "minimum" else images
     made = c.add(operator, images, **w.of(moving))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from weft.frontends.keras.call import Call
-from weft.frontends.keras.layer import layer_of
+from weft.frontends.keras.layer import Layer, layer_of
 from weft.frontends.keras.ops.nonlinearity import FUNCTIONS, activation_of
 from weft.frontends.keras.registry import translates
+from weft.frontends.keras.weights import Weights
 from weft.graph import Array, Value
 from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.composites.recurrent import Cell, Direction, Function, elman_cell, gru_cell, lstm_cell, recurrent_layer
@@ -28,13 +30,18 @@ def _in_weft_order(a: Array) -> Array:
 
 @translates("SimpleRNN", "GRU", "LSTM")
 def recurrent(c: Call) -> Operand | tuple[Operand, ...]:
-    """A recurrent layer in one direction: the outputs of all steps, or the last, and if asked for its states."""
+    """A recurrent layer in one direction."""
+    return _of_weights(c, c.weights.part("cell"))
+
+
+def _of_weights(c: Call, cell: Weights) -> Operand | tuple[Operand, ...]:
+    """Returns the outputs of all steps, or the last, and if asked for its states; the cell has the weights."""
     kind = c.layer.kind
     c.refuse("stateful", False)
     x = c.transpose(c.floats(rank=3), [1, 0, 2])
     backwards, mask = c.flag("go_backwards"), c.mask()
     counts = None if mask is None else c.transpose(mask, [1, 0])
-    direction = _direction(c, kind, x, forward=not backwards)
+    direction = _direction(c, cell, x, forward=not backwards)
     y, states = recurrent_layer(c, x, [direction], _cell(c, kind), mask=counts)
     ends = [element(c, s, 0, 0) for s in states]
     shown = None if counts is None else _shown(c, counts, backwards=backwards)
@@ -49,13 +56,40 @@ def recurrent(c: Call) -> Operand | tuple[Operand, ...]:
 
 @translates("RNN")
 def of_cell(c: Call) -> Operand | tuple[Operand, ...]:
-    """A recurrent layer of one of Keras's own cells."""
-    cell = layer_of(c.layer.config.get("cell"))
+    """A recurrent layer of one of Keras's own cells, or of several of them, of which each takes what the one before puts out."""
+    cell, weights = layer_of(c.layer.config.get("cell")), c.weights.part("cell")
+    if cell.kind == "StackedRNNCells":
+        return _stacked(c, cell.config.get("cells"), weights)
+    return _of_weights(_call(c, cell, c.layer, c.positional, c.named), weights)
+
+
+def _stacked(c: Call, described: Any, weights: Weights) -> Operand | tuple[Operand, ...]:
+    """Returns what layers of the *described* cells put out, one after another."""
+    if not isinstance(described, list) or not described:
+        c.fail("it does not say its cells", "save the model again")
+    if c.flag("return_state") or _given_states(c) is not None:
+        c.fail("states of several cells are not supported", "build a layer of each cell")
+    mask = c.mask()
+    if mask is not None and c.flag("go_backwards"):
+        c.fail("several cells backwards on a sequence with a mask are not supported", "build a layer of each cell")
+    cells = [c.layer.parts.setdefault(k, layer_of(d)) for k, d in enumerate(described)]
+    x: Operand | tuple[Operand, ...] = c.tensor(rank=3)
+    for k, held in enumerate(weights.of_layers([(one.kind, one.name) for one in cells], "cells")):
+        config = {**c.layer.config, "go_backwards": k == 0 and c.flag("go_backwards")}
+        if k < len(cells) - 1:
+            config["return_sequences"] = True
+        layer = replace(c.layer, name=f"{c.layer.name}.{k}", config=config, arrays=cells[k].arrays)
+        x = _of_weights(_call(c, cells[k], layer, [x], {"mask": mask}), held)
+    return x
+
+
+def _call(c: Call, cell: Layer, layer: Layer, positional: Sequence[Any], named: Mapping[str, Any]) -> Call:
+    """Returns a call of the recurrent *layer* of one cell."""
     kind = cell.kind.removesuffix("Cell")
     if kind not in _GATES or kind == cell.kind:
         c.fail(f"its cell is a {cell.kind}, not one of Keras's own", "use an LSTMCell, a GRUCell or a SimpleRNNCell")
-    whole = replace(c.layer, kind=kind, config={**cell.config, **c.layer.config})
-    return recurrent(Call(c.evaluator, whole, c.weights, c.positional, c.named, c.images, c.masks, c.inner))
+    whole = replace(layer, kind=kind, config={**cell.config, **layer.config})
+    return Call(c.evaluator, whole, c.weights, positional, named, c.images, c.masks, c.inner)
 
 
 def _shown(c: Call, counts: Operand, *, backwards: bool) -> Operand | None:
@@ -82,8 +116,9 @@ def _cell(c: Call, kind: str) -> Cell:
     return gru_cell(reset_after_product=c.flag("reset_after", True)) if kind == "GRU" else elman_cell
 
 
-def _direction(c: Call, kind: str, x: Operand, *, forward: bool) -> Direction:
-    cell, change = c.weights.part("cell"), _in_weft_order if kind == "LSTM" else None
+def _direction(c: Call, cell: Weights, x: Operand, *, forward: bool) -> Direction:
+    kind = c.layer.kind
+    change = _in_weft_order if kind == "LSTM" else None
     kernel, recurrence = (c.array(cell, k, 2, change, k) for k in range(2))
     input_bias: Operand | None = None
     state_bias: Operand | None = None
@@ -122,7 +157,7 @@ def _given_states(c: Call) -> Any:
 @translates("Bidirectional")
 def bidirectional(c: Call) -> Operand | tuple[Operand, ...]:
     """A recurrent layer forwards and another backwards, their outputs merged, and if asked for the states of both."""
-    x, mask, states = c.tensor(rank=3), c.mask(), _given_states(c)
+    x, mask, states = c.tensor(), c.mask(), _given_states(c)
     described = [c.layer.config.get(name) for name in ("layer", "backward_layer")]
     if not all(isinstance(d, dict) and isinstance(d.get("config"), dict) for d in described):
         c.fail("it does not say both its layers", "save the model again, with Keras 3")
@@ -138,9 +173,9 @@ def bidirectional(c: Call) -> Operand | tuple[Operand, ...]:
             strict=True,
         )
     )
-    if forward.rank == 3:  # the steps of a layer that goes backwards come in the order in which it takes them
-        steps = reverse(c, c.transpose(backward, [1, 0, 2]), None)
-        backward = c.transpose(steps, [1, 0, 2])
+    if forward.rank == x.rank:  # the steps of a layer that goes backwards come in the order in which it takes them
+        by_step = [1, 0, *range(2, x.rank)]
+        backward = c.transpose(reverse(c, c.transpose(backward, by_step), None), by_step)
     made = (*_merged(c, forward, backward), *ends, *other_ends)
     return made if len(made) > 1 else made[0]
 
