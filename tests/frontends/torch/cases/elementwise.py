@@ -196,6 +196,8 @@ CASES: dict[str, Case] = {
             torch.nextafter(x, y),
             torch.nextafter(y, x),
             torch.nextafter(x.double(), y.double()),
+            *torch.ops.prims.frexp(x),
+            torch.ops.prims.nextafter(x, y),
             A.true_divide.Tensor(x, y),
         ),
         [

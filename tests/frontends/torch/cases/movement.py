@@ -6,6 +6,8 @@ import torch
 from tests.frontends.torch.cases.tensors import INTS, ROWS, A, Case, F, X
 from tests.frontends.torch.modules import numbers
 
+CPU = torch.device("cpu")
+
 
 def ones_as_told(n: torch.Tensor) -> torch.Tensor:
     """A tensor whose size is an element of another."""
@@ -13,6 +15,10 @@ def ones_as_told(n: torch.Tensor) -> torch.Tensor:
     torch._check(count >= 1)
     torch._check(count < 9)
     return torch.ones(count)
+
+
+def strided() -> torch.Tensor:
+    return torch.ops.prims.empty_strided([2, 3], [1, 2], dtype=torch.float32, device=CPU, requires_grad=False)
 
 
 CASES: dict[str, Case] = {
@@ -96,11 +102,15 @@ CASES: dict[str, Case] = {
             torch.empty(2).fill_(2.0),
             torch.empty_like(x).fill_(2.0),
             A.empty_permuted([2, 3], [0, 1]) * 0,
-            torch.ops.prims.iota(
-                3, start=1, step=2, dtype=torch.int64, device=torch.device("cpu"), requires_grad=False
-            ),
+            torch.ops.prims.iota(3, start=1, step=2, dtype=torch.int64, device=CPU, requires_grad=False),
         ),
         [X],
     ),
-    "strided memory": (lambda x: torch.ones_like(torch.empty_strided((2, 3), (1, 2))) * x[0, 0], [X]),
+    "strided memory": (
+        lambda x: (
+            torch.ones_like(torch.empty_strided((2, 3), (1, 2))) * x[0, 0],
+            torch.zeros_like(strided()) + x[0, 0],
+        ),
+        [X],
+    ),
 }

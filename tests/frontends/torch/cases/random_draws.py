@@ -25,6 +25,7 @@ MOMENTS: dict[str, tuple[Callable[..., Any], Any, float, float]] = {
     "randint of low": (lambda x: torch.randint(-2, 3, (200, 100)), X, 0, 2),
     "randint_like": (lambda x: torch.randint_like(x, 5), X, 2, 2),
     "randint_like of low": (lambda x: torch.randint_like(x, -2, 3), X, 0, 2),
+    "randperm": (lambda x: torch.randperm(20000).reshape(200, 100) / 20000.0, X, 1 / 2, 1 / 12),
     "random": (lambda x: A.random.default(x) / 2.0**24, X, 1 / 2, 1 / 12),
     "random to": (lambda x: A.random.to(x, 5), X, 2, 2),
     "bernoulli": (lambda x: A.bernoulli.p(x, 0.25), X, 1 / 4, 3 / 16),
