@@ -1,13 +1,19 @@
-"""Rearrangements that turn rows into columns, of sizes that are known when the program runs."""
+"""Rearrangements that turn rows into columns, and what is computed of their elements."""
 
 from __future__ import annotations
 
-from weft.ir import INDEX, Var
+from collections.abc import Callable
+
+import pytest
+from tests.schedule.running import same_results
+
+from weft.ir import INDEX, Expr, Var, maximum
+from weft.loop import Program
 from weft.ops import OPERATORS
 from weft.schedule import schedule_program
 from weft.support.dtypes import f32
 from weft.targets import cpu
-from weft.te import placeholder, to_program
+from weft.te import compute, placeholder, to_program
 
 
 def scheduled(rows_of: int) -> str:
@@ -23,3 +29,28 @@ def test_images_that_may_be_empty_are_transposed_row_by_row() -> None:
     assert "vectorized" in scheduled(2)
     assert "i2_i3" not in scheduled(2)
     assert "i2_i3" in scheduled(1)
+
+
+def computed(of: Callable[[Expr, Expr], Expr], rows: int = 35, columns: int = 50) -> Program:
+    """Returns a program that computes with the transpose of one matrix and with another, element by element."""
+    x, y = placeholder((rows, columns), f32, "x"), placeholder((columns, rows), f32, "y")
+    return to_program([x, y], [compute((columns, rows), lambda i, j: of(x[j, i], y[i, j]), "z")])
+
+
+@pytest.mark.parametrize(
+    "of",
+    [lambda x, y: x + y, lambda x, y: x * maximum(x, y) + x, lambda x, _: maximum(x, 0.0)],
+    ids=["a sum", "read twice", "of it alone"],
+)
+def test_what_is_computed_of_turned_elements_is_computed_in_tiles(of: Callable[[Expr, Expr], Expr]) -> None:
+    program = computed(of)
+    made = schedule_program(program, cpu("avx512")).program
+    assert "unrolled(0, 16)" in str(made)
+    same_results(program, made)
+
+
+def test_two_matrices_that_are_turned_are_read_row_by_row() -> None:
+    """The registers of a tile hold one."""
+    x, y = (placeholder((40, 40), f32, name) for name in "xy")
+    program = to_program([x, y], [compute((40, 40), lambda i, j: x[j, i] + y[j, i], "z")])
+    assert "unrolled" not in str(schedule_program(program, cpu("avx512")))

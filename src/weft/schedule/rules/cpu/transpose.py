@@ -2,7 +2,8 @@
 
 The last axis of the output is strided in the input, and another axis is contiguous there. Both are cut to the length of a vector:
 the tile is read by rows and written by columns, and code generation turns the loads of an unrolled tile into shuffles. Where the
-output is padded along its last axis, so are the tiles.
+output is padded along its last axis, so are the tiles. What is computed of such an element and of others, which are read in the
+order of the output, is computed in the tile.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from weft.cost import Planner, elements, size_of
 from weft.ir import ONE, Bounds, Const, Expr, FloorDiv, FloorMod, Select, Var, free_vars, prove
 from weft.loop import Axis, Block, Load, Store
 from weft.schedule.cursors.state import BlockRef
-from weft.schedule.rules.block_facts import block_of, inputs_of, is_reduction, reads_along
+from weft.schedule.rules.block_facts import block_of, inputs_of, is_reduction, reads_along, uses_axis
 from weft.schedule.rules.cpu.parallel import parallelize
 from weft.schedule.schedule import Schedule
 
@@ -52,10 +53,11 @@ def schedule_transpose(s: Schedule, ref: BlockRef, p: Planner) -> bool:
 
 def _groups(block: Block) -> Groups | None:
     """Finds the axes of a tile; None for a block that is no rearrangement, or reads its input in the output's order."""
-    copied, axes = _copied(block), list(block.axes)
-    if copied is None or not axes:
+    axes = list(block.axes)
+    turned = _turned(block) if axes else None
+    if turned is None:
         return None
-    load, inside = copied
+    load, inside = turned
     if not load.indices:
         return None  # one number, everywhere
     column = _moving_axis(load.indices[-1], axes)
@@ -69,15 +71,19 @@ def _groups(block: Block) -> Groups | None:
     return Groups(written, read) if by_row and not set(written) & set(read) else None
 
 
-def _copied(block: Block) -> tuple[Load, Expr | None] | None:
-    """Returns the input element that a block copies, and the condition that it is no padding; None for other blocks."""
+def _turned(block: Block) -> tuple[Load, Expr | None] | None:
+    """Returns the input element that a block turns, and the condition that it is no padding; None for other blocks.
+
+    All others are read in the order of the output.
+    """
     value = block.body.value if isinstance(block.body, Store) else None
-    load, inside = value, None
-    if isinstance(value, Select) and isinstance(value.other, Const):
-        load, inside = value.then, value.cond
-    if is_reduction(block) or not isinstance(load, Load) or inputs_of(block) != [load]:
+    if is_reduction(block) or value is None:
         return None
-    return load, inside
+    if isinstance(value, Select) and isinstance(value.then, Load) and isinstance(value.other, Const):
+        return (value.then, value.cond) if inputs_of(block) == [value.then] else None
+    last = block.axes[-1].var
+    strided = {x for x in inputs_of(block) if uses_axis(x, last) and not reads_along(x, last)}
+    return (strided.pop(), None) if len(strided) == 1 else None
 
 
 def _moving_axis(index: Expr, axes: Sequence[Axis]) -> int | None:
@@ -118,6 +124,8 @@ def _are_neighbours(load: Load, outer: Axis, inner: Axis) -> bool:
 def _is_worth_it(block: Block, groups: Groups, lanes: int) -> bool:
     """Tells whether both sides of the tile are at least a vector long, and a `v % c` is cut into whole vectors."""
     sides = [elements([block.axes[n] for n in side]) for side in (groups.written, groups.read)]
-    last = inputs_of(block)[0].indices[-1]
+    turned = _turned(block)
+    assert turned is not None  # its axes are in groups
+    last = turned[0].indices[-1]
     modulus = size_of(last.b) if isinstance(last, FloorMod | FloorDiv) else lanes
     return min(sides) >= lanes and modulus % lanes == 0
