@@ -41,7 +41,7 @@ def test_the_steps_make_the_loops_again(
         requests.append(request)
         return original(request, target, cache, *others, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("weft.driver.build.make_kernel", noting)
+    monkeypatch.setattr("weft.driver.groups.build_kernels.make_kernel", noting)
     first = built(tmp_path / "model.onnx", Cache(tmp_path / "cache"))
     again = built(tmp_path / "model.onnx", Cache(tmp_path / "cache"))
     assert len({k.name for k in again.kernels.values()}) == len(again.kernels) > 0

@@ -143,16 +143,16 @@ def test_types_that_do_not_fit() -> None:
 
 
 def test_shape_that_is_known_only_at_run_time() -> None:
-    inputs = {"x": (1, (1, 6, 1)), "n": (TensorProto.INT64, ())}
+    inputs = {"x": (1, (1, 64, 1)), "n": (TensorProto.INT64, ()), "w": (1, (16,))}
     hint = (
         "\n  hint: Weft needs it to compile the model; export the model with it as a constant, "
         "or fix the shapes it depends on"
     )
-    assert message(model_of([node("DFT", "x n")], inputs)) == (
-        f"DFT /y: the length (n) is an input of the model, so it is not known before the model runs{hint}"
+    assert message(model_of([node("STFT", "x n w")], inputs)) == (
+        f"STFT /y: the frames' distance (n) is an input of the model, so it is not known before the model runs{hint}"
     )
-    assert message(model_of([node("Abs", "n", "m"), node("DFT", "x m")], inputs)) == (
-        f"DFT /y: the length (m) is computed by Abs /m, so it is not known before the model runs{hint}"
+    assert message(model_of([node("Abs", "n", "m"), node("STFT", "x m w")], inputs)) == (
+        f"STFT /y: the frames' distance (m) is computed by Abs /m, so it is not known before the model runs{hint}"
     )
 
 

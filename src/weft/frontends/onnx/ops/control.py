@@ -37,6 +37,8 @@ def if_(c: Call) -> HeldResults:
         return tuple(c.subgraph(then if condition.array.all() else other, {}))
     regions = [Region(c, "then"), Region(c, "other")]
     made = [c.subgraph(body, {}, r.builder.evaluator) for r, body in zip(regions, (then, other), strict=True)]
+    if len(made[0]) != len(made[1]):
+        c.fail(f"its branches have {len(made[0])} and {len(made[1])} outputs", UNFIT)
     forms = [_form_of_both(c, a, b) for a, b in zip(*made, strict=True)]
     then_, other_ = ((r, _in_forms(r.builder, each, forms)) for r, each in zip(regions, made, strict=True))
     return held_of(forms, branch_of(c, condition, then_, other_))
