@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -20,7 +21,9 @@ from tests.frontends.onnx.nodes import (
     ops,
 )
 
+from weft.frontends.onnx.call import Call, Results
 from weft.frontends.onnx.importer import LATE_HINT, from_onnx
+from weft.frontends.onnx.registry import TABLE
 from weft.graph import UNFIT
 from weft.graph.builder import CompileTimeConstant
 from weft.ops import LARGEST_FOLD
@@ -142,17 +145,24 @@ def test_types_that_do_not_fit() -> None:
     )
 
 
-def test_shape_that_is_known_only_at_run_time() -> None:
-    inputs = {"x": (1, (1, 64, 1)), "n": (TensorProto.INT64, ()), "w": (1, (16,))}
+def test_a_translation_that_needs_a_value_tells_who_makes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weft's own all do with values that only a run tells; others may not."""
+
+    def of_known_length(c: Call) -> Results:
+        return c.mul(c.input(0), float(c.number_at(1, "the length")))
+
+    entry = TABLE["", "DFT"]
+    monkeypatch.setitem(TABLE, ("", "DFT"), replace(entry, translate=of_known_length))
+    inputs = {"x": (1, (1, 6, 1)), "n": (TensorProto.INT64, ())}
     hint = (
         "\n  hint: Weft needs it to compile the model; export the model with it as a constant, "
         "or fix the shapes it depends on"
     )
-    assert message(model_of([node("STFT", "x n w")], inputs)) == (
-        f"STFT /y: the frames' distance (n) is an input of the model, so it is not known before the model runs{hint}"
+    assert message(model_of([node("DFT", "x n")], inputs)) == (
+        f"DFT /y: the length (n) is an input of the model, so it is not known before the model runs{hint}"
     )
-    assert message(model_of([node("Abs", "n", "m"), node("STFT", "x m w")], inputs)) == (
-        f"STFT /y: the frames' distance (m) is computed by Abs /m, so it is not known before the model runs{hint}"
+    assert message(model_of([node("Abs", "n", "m"), node("DFT", "x m")], inputs)) == (
+        f"DFT /y: the length (m) is computed by Abs /m, so it is not known before the model runs{hint}"
     )
 
 
