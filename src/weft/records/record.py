@@ -111,7 +111,7 @@ class Measurement:
         return digest("measurement", *_content(self))
 
     @property
-    def may_be_the_machines(self) -> bool:
+    def is_worth_a_retry(self) -> bool:
         """Whether the candidate failed as one does on a machine that is busy or full, so that another try may succeed."""
         return self.failure in ("timeout", "crash", "memory")
 

@@ -114,11 +114,11 @@ class InferenceSession:
         feed = border.tensors(input_feed) if border.is_needed else input_feed
         with self._noted("model_run"):
             made: list[Any] = self._model.run(self._in_order(feed), None, _flag(run_options))
+        for place, labels in self._maps:
+            made[place] = [dict(zip(labels, row, strict=True)) for row in made[place].tolist()]
         if border.is_needed:
             values = border.values(made)
             return [values[n] if n in values else made[self._place(n)] for n in output_names or border.outputs]
-        for place, labels in self._maps:
-            made[place] = [dict(zip(labels, row, strict=True)) for row in made[place].tolist()]
         if output_names is None:
             return made
         names = check_many("output_names", output_names, "give a list of names, or None for all outputs")

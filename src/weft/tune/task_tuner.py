@@ -196,7 +196,7 @@ class TaskTuner:
         beside, least = dict(incumbent), min([s for _, s in incumbent], default=0.0)
         last = {m.plan: m for m in known}  # a winner may have been refused after it was found fast
         failures = Counter(m.plan for m in known if m.failure)
-        counted = [m for m in last.values() if not m.may_be_the_machines or failures[m.plan] > 1]
+        counted = [m for m in last.values() if not m.is_worth_a_retry or failures[m.plan] > 1]
         for m in counted if beside else ():
             try:
                 point = self.space.point_of(parse_plan(m.plan))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from weft.ir import Const, Expr, ExprLike
+from weft.ir import INDEX, Const, Expr, ExprLike, as_expr
 from weft.ops import simplify_size
 
 
@@ -22,3 +22,8 @@ def total(sizes: Sequence[ExprLike]) -> Expr | int:
         if isinstance(s, Expr):
             product = s * product
     return simplify_size(product) if isinstance(product, Expr) else product
+
+
+def element_count(shape: Sequence[ExprLike]) -> Expr:
+    """Returns the number of elements of *shape*, as an index expression."""
+    return as_expr(total(shape), INDEX)

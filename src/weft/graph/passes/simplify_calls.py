@@ -134,21 +134,24 @@ def _pad(new: Graph, node: Node, inputs: Inputs) -> Value | None:
 
 def _padded_before(new: Graph, node: Node, inputs: Inputs) -> Value | None:
     """Takes zeros around the images of a convolution into its own padding, from before a transposition too."""
-    moved = None if inputs[0] is None else inputs[0].producer
-    is_moved = moved is not None and moved.op == "transpose"
-    x = moved.inputs[0] if moved is not None and is_moved else inputs[0]
-    padded = None if x is None else x.producer
-    if moved is None or padded is None or not _is_zero_pad(padded):
+    padded, moved = _producer(inputs[0]), None
+    if padded is not None and padded.op == "transpose":
+        moved, padded = padded, _producer(padded.inputs[0])
+    if padded is None or not _is_zero_pad(padded):
         return None
-    perm = moved.attribute("perm") if is_moved else tuple(range(node.output.rank))
+    perm = tuple(range(node.output.rank)) if moved is None else moved.attribute("perm")
     added = _spatial_pads(padded, perm)
     if added is None or not _is_within(node, added):
         return None
     images = padded.inputs[0]
-    if is_moved:
+    if moved is not None:
         images = new.add("transpose", [images], perm=perm, source=moved.source, name=moved.output.name)
     attributes = {**node.keywords, "pads": tuple([a + b for a, b in zip(node.attribute("pads"), added, strict=True)])}
     return new.add("conv2d", [images, *inputs[1:]], source=node.source, name=node.output.name, **attributes)
+
+
+def _producer(v: Value | None) -> Node | None:
+    return None if v is None else v.producer
 
 
 def _is_zero_pad(node: Node) -> bool:

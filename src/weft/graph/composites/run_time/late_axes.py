@@ -18,7 +18,7 @@ import numpy as np
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.constants import CompileTimeConstant
 from weft.graph.builder.partial_evaluator import Operand
-from weft.graph.builder.shape_arithmetic import static_sizes, total
+from weft.graph.builder.shape_arithmetic import element_count, static_sizes
 from weft.graph.composites.branches_and_loops import branch
 from weft.graph.composites.sequences import element
 from weft.ir import INDEX, ONE, Expr, Var, as_expr, eq, free_vars
@@ -39,7 +39,7 @@ def named(b: Builder, axes: Operand, rank: int) -> Operand:
         return found
     once = b.add("minimum", found, b.scalar(1, i64))
     different = b.late_number(b.add("reduce_sum", once, axes=(0,), keepdims=True), "axes", "the number of axes")
-    distinct, given = as_expr(different, INDEX), as_expr(total(axes.shape), INDEX)
+    distinct, given = as_expr(different, INDEX), element_count(axes.shape)
     b.require(eq(distinct, given), "its {1} axes name only {0} different dimensions", distinct, given)
     return once
 
@@ -142,7 +142,7 @@ def squeeze_named(b: Builder, x: Operand, axes: Operand) -> Operand:
     """Returns *x* without the dimensions that *axes* name, all of which have to be of size one."""
     count = count_of(b, axes)
     shape = _kept_sizes(b, x.shape, named(b, axes, x.rank), count)
-    elements, left = (as_expr(total(s), INDEX) for s in (x.shape, shape))
+    elements, left = (element_count(s) for s in (x.shape, shape))
     b.require(
         eq(elements, left),
         "a dimension that it drops is not of size one: {0} elements, of which {1} are left",

@@ -17,7 +17,7 @@ import numpy as np
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.constants import CompileTimeConstant
 from weft.graph.builder.partial_evaluator import Operand
-from weft.graph.builder.shape_arithmetic import static_sizes, total
+from weft.graph.builder.shape_arithmetic import element_count, static_sizes
 from weft.graph.composites.run_time.late_shapes import TOO_MANY
 from weft.graph.composites.run_time.pieces import in_pieces, of_pieces
 from weft.graph.composites.sequences import concat, element
@@ -72,24 +72,18 @@ def sequence_of(b: Builder, tensors: Sequence[Operand], dtype: DType, rank: int 
     return LateSequence(elements, shapes, ranks.pop() if len(ranks) == 1 else None)
 
 
-def _elements(shape: Sequence[Expr]) -> Expr:
-    return as_expr(total(shape), INDEX)
-
-
 def _row(x: Operand, columns: int) -> list[int | Expr]:
     return [x.rank, *x.shape, *[1] * (columns - x.rank)]
 
 
 def _flat(b: Builder, x: Operand) -> Operand:
-    return b.reshape(x, (_elements(x.shape),))
+    return b.reshape(x, (element_count(x.shape),))
 
 
 def checked(b: Builder, s: LateSequence, what: str) -> LateSequence:
     """Returns a sequence that a caller gives, with the checks that its shapes have its elements, and the rank that it tells."""
     sizes = b.add("slice", s.shapes, starts=(1,), ends=(1 + s.columns,), axes=(1,), steps=(1,))
-    below = b.cast(b.add("less", s.shapes, b.scalar(0, i64)), i64)
-    negative = as_expr(b.late_number(b.add("reduce_sum", below, axes=(0, 1), keepdims=False), "below", "a size"), INDEX)
-    b.require(eq(negative, 0), f"{what} has shapes of negative sizes")
+    _require_none(b, b.add("less", s.shapes, b.scalar(0, i64)), f"{what} has shapes of negative sizes")
     if s.columns:
         # as floats, whose product of huge sizes does not wrap around
         counts = b.add("reduce_prod", b.cast(sizes, f64), axes=(1,), keepdims=False)
@@ -106,12 +100,16 @@ def checked(b: Builder, s: LateSequence, what: str) -> LateSequence:
     )
     if s.rank is not None:
         ranks = b.add("slice", s.shapes, starts=(0,), ends=(1,), axes=(1,), steps=(1,))
-        others = b.cast(b.add("logical_not", b.add("equal", ranks, b.scalar(s.rank, i64))), i64)
-        other = as_expr(
-            b.late_number(b.add("reduce_sum", others, axes=(0, 1), keepdims=False), "others", "a rank"), INDEX
-        )
-        b.require(eq(other, 0), f"{what} has tensors of another rank than {s.rank}")
+        others = b.add("logical_not", b.add("equal", ranks, b.scalar(s.rank, i64)))
+        _require_none(b, others, f"{what} has tensors of another rank than {s.rank}")
     return s
+
+
+def _require_none(b: Builder, wrong: Operand, message: str) -> None:
+    """Refuses calls in which an element of *wrong* holds."""
+    axes = tuple(range(wrong.rank))
+    number = b.add("reduce_sum", b.cast(wrong, i64), axes=axes, keepdims=False)
+    b.require(eq(as_expr(b.late_number(number, "wrong", "a number of elements"), INDEX), 0), message)
 
 
 def widened(b: Builder, s: LateSequence, columns: int, rank: int | None) -> LateSequence:
@@ -131,7 +129,7 @@ def tensor_at(b: Builder, s: LateSequence, position: Operand) -> Operand:
     sizes = [as_expr(n, INDEX) for n in _late_sizes(b, row, rank)]
     begin = _begin(b, s, place)
     piece = b.add(
-        "slice", s.elements, starts=(begin,), ends=(begin + _elements(sizes),), axes=(0,), steps=(1,), inside=True
+        "slice", s.elements, starts=(begin,), ends=(begin + element_count(sizes),), axes=(0,), steps=(1,), inside=True
     )
     return b.add("reshape_checked", piece, shape=tuple(sizes))
 
@@ -247,12 +245,10 @@ def _common_sizes(b: Builder, s: LateSequence, rank: int, but: int | None) -> li
     if not rank:
         return []
     first = b.add("slice", s.shapes, starts=(0,), ends=(1,), axes=(0,), steps=(1,), inside=True)
-    others = b.cast(b.add("logical_not", b.add("equal", s.shapes, first)), i64)
-    differ = b.add("reduce_sum", others, axes=(0,), keepdims=False)
+    others = b.add("logical_not", b.add("equal", s.shapes, first))
     for d in range(rank):
         if d != but:
-            different = as_expr(b.late_number(element(b, differ, 0, 1 + d), "different", "a number of sizes"), INDEX)
-            b.require(eq(different, 0), f"the tensors of its sequence differ in dimension {d}")
+            _require_none(b, element(b, others, 1, 1 + d), f"the tensors of its sequence differ in dimension {d}")
     return [as_expr(n, INDEX) for n in _late_sizes(b, first, rank)]
 
 
@@ -268,13 +264,11 @@ def split_in(b: Builder, x: Operand, axis: int, sizes: Operand) -> LateSequence:
         whole,
         x.shape[axis],
     )
-    below = b.cast(b.add("less", sizes, b.scalar(0, i64)), i64)
-    negative = as_expr(b.late_number(b.add("reduce_sum", below, axes=(0,), keepdims=False), "below", "a size"), INDEX)
-    b.require(eq(negative, 0), "a piece has a negative size")
+    _require_none(b, b.add("less", sizes, b.scalar(0, i64)), "a piece has a negative size")
     column = b.reshape(sizes, (count, 1))
     others = [b.add("expand", b.vector([n]), shape=(count, 1)) for n in _row(x, x.rank)]
     others[1 + axis] = column
-    elements = b.reshape(in_pieces(b, x, axis, sizes), (_elements(x.shape),))
+    elements = b.reshape(in_pieces(b, x, axis, sizes), (element_count(x.shape),))
     return LateSequence(elements, concat(b, others, 1), x.rank)
 
 

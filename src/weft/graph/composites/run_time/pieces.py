@@ -9,23 +9,19 @@ from collections.abc import Sequence
 
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
-from weft.graph.builder.shape_arithmetic import total
-from weft.ir import INDEX, ONE, Expr, as_expr
+from weft.graph.builder.shape_arithmetic import element_count
+from weft.ir import ONE, Expr
 from weft.support.dtypes import i64
-
-
-def _elements(shape: Sequence[Expr]) -> Expr:
-    return as_expr(total(shape), INDEX)
 
 
 def in_pieces(b: Builder, x: Operand, axis: int, sizes: Operand) -> Operand:
     """Returns the elements of *x* [total] in pieces of *sizes* along *axis*, which they fill."""
-    flat = b.reshape(x, (_elements(x.shape),))
-    before, behind = _elements(x.shape[:axis]), _elements(x.shape[axis + 1 :])
+    flat = b.reshape(x, (element_count(x.shape),))
+    before, behind = element_count(x.shape[:axis]), element_count(x.shape[axis + 1 :])
     if before is ONE:
         return flat
     # element i lies in the piece in which index i // (before * behind) of the axis does, since pieces before it are whole
-    i = b.add("range", start=0, size=_elements(x.shape), step=1)
+    i = b.add("range", start=0, size=element_count(x.shape), step=1)
     rows = b.size(before * behind)
     begin, size = _pieces_of(b, b.add("div", i, rows), x.shape[axis], sizes)
     local = b.add("sub", i, b.add("mul", begin, rows))
@@ -37,10 +33,10 @@ def in_pieces(b: Builder, x: Operand, axis: int, sizes: Operand) -> Operand:
 
 def of_pieces(b: Builder, elements: Operand, shape: Sequence[Expr], axis: int, sizes: Operand) -> Operand:
     """Returns the elements of a tensor of *shape* as a vector in its order, given those of its pieces: undoes `in_pieces`."""
-    before, behind = _elements(shape[:axis]), _elements(shape[axis + 1 :])
+    before, behind = element_count(shape[:axis]), element_count(shape[axis + 1 :])
     if before is ONE:
         return elements
-    i = b.add("range", start=0, size=_elements(shape), step=1)
+    i = b.add("range", start=0, size=element_count(shape), step=1)
     width = b.size(shape[axis] * behind)
     outer, rest = b.add("div", i, width), b.add("floor_mod", i, width)
     begin, size = _pieces_of(b, b.add("div", rest, b.size(behind)), shape[axis], sizes)

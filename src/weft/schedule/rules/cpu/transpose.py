@@ -22,10 +22,11 @@ from weft.schedule.schedule import Schedule
 
 @dataclass(frozen=True)
 class Groups:
-    """Positions of axes: those that run along the output's rows, and those that run along the input's."""
+    """Positions of axes: those that run along the output's rows, and those that run along the input's, where it is *turned*."""
 
     written: range
     read: range
+    turned: Load
 
 
 def schedule_transpose(s: Schedule, ref: BlockRef, p: Planner) -> bool:
@@ -52,7 +53,7 @@ def schedule_transpose(s: Schedule, ref: BlockRef, p: Planner) -> bool:
 
 
 def _groups(block: Block) -> Groups | None:
-    """Finds the axes of a tile; None for a block that is no rearrangement, or reads its input in the output's order."""
+    """Finds the axes of a tile; None for a block that turns nothing, or more than one input."""
     axes = list(block.axes)
     turned = _turned(block) if axes else None
     if turned is None:
@@ -68,7 +69,7 @@ def _groups(block: Block) -> Groups | None:
     if isinstance(load.indices[-1], Var):
         read = _run(load, axes, column, -1)
     by_row = inside is None or not any(axes[n].var in free_vars(inside) for n in read)
-    return Groups(written, read) if by_row and not set(written) & set(read) else None
+    return Groups(written, read, load) if by_row and not set(written) & set(read) else None
 
 
 def _turned(block: Block) -> tuple[Load, Expr | None] | None:
@@ -124,8 +125,6 @@ def _are_neighbours(load: Load, outer: Axis, inner: Axis) -> bool:
 def _is_worth_it(block: Block, groups: Groups, lanes: int) -> bool:
     """Tells whether both sides of the tile are at least a vector long, and a `v % c` is cut into whole vectors."""
     sides = [elements([block.axes[n] for n in side]) for side in (groups.written, groups.read)]
-    turned = _turned(block)
-    assert turned is not None  # its axes are in groups
-    last = turned[0].indices[-1]
+    last = groups.turned.indices[-1]
     modulus = size_of(last.b) if isinstance(last, FloorMod | FloorDiv) else lanes
     return min(sides) >= lanes and modulus % lanes == 0
