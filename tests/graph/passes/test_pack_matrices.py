@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.graph.checks import apply_pass, constant, one_output, ops, scalar
+from tests.graph.machines import WIDE
 from tests.graph.oracle import Oracle
 
-from weft.cost import Choosing, panel_plans
+from weft.cost import Candidate, Choosing, RightOperand, panel_plans
 from weft.graph import Graph, Value, print_graph
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.pack_matrices import pack_matrices
 from weft.support.dtypes import f32, i64
-from weft.targets import cpu
+from weft.targets import Target, cpu
 
 FOUR = cpu("sse4")
 """A machine with vectors of four floats."""
+
+
+def prefer_swapped(found: Sequence[Candidate[Any]]) -> Candidate[Any]:
+    """Takes the transposed product where it is among the candidates."""
+    return next((c for c in found if c.decision == RightOperand("swapped")), found[0])
 
 
 def packed(graph: Graph) -> Graph:
@@ -143,13 +149,53 @@ def test_an_embedding_that_is_the_last_weight_is_held_once() -> None:
     assert [c.name for c in made.constants()] == ["words_packed", "constant"]
 
 
-@pytest.mark.parametrize(("rows", "op"), [(1, "gemm"), (4, "gemm"), (8, "matmul_packed")])
-def test_parameters_that_few_rows_are_multiplied_by_are_held_once(rows: int, op: str) -> None:
-    """Panels would be held beside them, and are read from memory as fast."""
+PRODUCTS = {
+    "as it lies": ["gemm"],
+    "panels": ["pack_matrix", "matmul_packed"],
+    "swapped": ["pack_matrix", "matmul_packed", "transpose"],
+}
+
+
+@pytest.mark.parametrize(
+    ("machine", "rows", "form"),
+    [
+        (FOUR, 1, "as it lies"),
+        (FOUR, 16, "swapped"),
+        (FOUR, 64, "swapped"),
+        (WIDE, 16, "panels"),
+        (WIDE, 64, "swapped"),
+    ],
+)
+def test_parameters_are_held_once_unless_panels_are_much_faster(machine: Target, rows: int, form: str) -> None:
+    """Panels would be held beside them; the rows may be packed instead."""
     g = Graph()
-    x, w = g.input("x", (rows, 64), f32), g.parameter(constant(g, 96, 64).array, "w")
+    x, w = g.input("x", (rows, 256), f32), g.parameter(constant(g, 256, 256).array, "w")
     one_output(g, g.add("gemm", [x, w, None], trans_b=True))
-    assert op in ops(pack_matrices(g, Choosing(FOUR)))
+    made = pack_matrices(g, Choosing(machine))
+    assert ops(made) == PRODUCTS[form]
+    assert any(v is w for n in made.nodes for v in n.inputs if n.op != "pack_matrix") is (form != "panels")
+
+
+SWAPPED: dict[str, tuple[tuple[int, ...], Callable[[Graph, Value, Value], Value], list[str]]] = {
+    "gemm": ((9, 32), lambda g, x, w: g.add("gemm", [x, w, None], trans_b=True), []),
+    "bias": ((9, 32), lambda g, x, w: g.add("gemm", [x, w, constant(g, 24)], trans_b=True), ["add"]),
+    "factors": (
+        (9, 32),
+        lambda g, x, w: g.add("gemm", [x, w, constant(g, 24)], alpha=0.5, beta=2.0, trans_b=True),
+        ["mul", "mul", "add"],
+    ),
+    "matmul": ((9, 32), lambda g, x, w: g.add("matmul", [x, g.add("transpose", [w], perm=(1, 0))]), []),
+    "images": ((1, 9, 32), lambda g, x, w: g.add("matmul", [x, g.add("transpose", [w], perm=(1, 0))]), []),
+}
+
+
+@pytest.mark.parametrize("what", SWAPPED)
+def test_the_transposed_product_means_the_same(what: str) -> None:
+    shape, build, behind = SWAPPED[what]
+    g = Graph()
+    made = one_output(g, build(g, g.input("x", shape, f32), g.input("w", (24, 32), f32)))
+    swapped = apply_pass(made, lambda graph: pack_matrices(graph, Choosing(FOUR, prefer_swapped)))
+    assert [op for op in ops(swapped) if op != "transpose"] == ["pack_matrix", "matmul_packed", *behind]
 
 
 @pytest.mark.parametrize(("rows", "op"), [(1, "gemm"), (16, "gemm"), (64, "matmul_packed")])

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
+from weft.cost.demand import l3_cycles, memory_cycles
+from weft.cost.graph.arithmetic import filled_part, multiply_cycles
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
 from weft.cost.rules.reduction import LANE_SUM_CYCLES
@@ -40,9 +42,18 @@ FEWEST_ROWS_UNTRANSPOSED: Final = 34
 of a sum take most of the time. On one core of Emerald Rapids, 16 rows times 768 x 3072 took 1.1 ms without panels and 1.7 with
 them, and 32 rows as long; 8 rows of 12 heads times 64 x 256 took 142 us and 151, 16 took 221 and 192 (2026-11-27)."""
 
-MOST_ROWS_OF_PARAMETER: Final = 4
-"""The most rows for which a parameter whose columns lie side by side is not packed, once for all calls: panels, which are held
-beside the parameter, are no faster then, as each element is read from memory and used as seldom."""
+MOST_ROWS_OF_PARAMETER: Final = 8
+"""The most rows for which a parameter whose columns lie side by side is multiplied as it lies: panels, which are held beside the
+parameter, are hardly faster then, as each element is read from memory and used as seldom (1.07 for 8 rows, 1.26 for 12)."""
+
+TURNED_CYCLES: Final = 2.0
+"""Cycles of transposing an element to another place in memory: 0.45 to 0.67 ns on one core of Emerald Rapids."""
+
+STREAMED_ROWS: Final = 1.5
+"""How many times as long reading a matrix from memory takes as the left factor, a tile of whose rows are streams of their own."""
+
+HELD_ONCE_TIMES: Final = 1.3
+"""The most by which the estimate of a product may be above that of one by panels, where these are held beside a parameter."""
 
 MANY_ROWS: Final = 2 * FEWEST_ROWS
 """The rows that an operand is taken to have where their number is not known."""
@@ -58,7 +69,10 @@ class Panel(Decision):
 
 @dataclass(frozen=True)
 class RightOperand(Decision):
-    """The form in which a product reads its right-hand matrix: "panels", "rows" as it is, or "untransposed" as it was before."""
+    """The form in which a product reads its right-hand matrix: "panels", "rows" as it is, or "untransposed" as it was before.
+
+    "swapped" is the transposed product: the untransposed matrix, as it lies, times panels of the other one.
+    """
 
     question = "the form of a product's right-hand matrix"
     form: str
@@ -116,16 +130,26 @@ def panel_plans(columns: int | None, lanes: int) -> list[Candidate[Panel]]:
 class RightProblem:
     """A product of *rows* by a matrix that is no constant, with *depth* terms in each sum; None for numbers that are not known.
 
-    A row of the matrix has *row_bytes*, an element *bits*. It may be *rearranged* to the order of rows for this product alone.
-    One that *is_parameter* is packed once for many calls.
+    The matrix has so many *columns*, an element *bits*. It may be *rearranged* to the order of rows for this product alone.
+    One that *is_parameter* is packed once for many calls, and its panels are held beside it.
     """
 
     rows: int | None
     depth: int | None
-    row_bytes: int
+    columns: int | None
     bits: int
     rearranged: bool
     is_parameter: bool = False
+
+    @property
+    def is_known(self) -> bool:
+        """Tells whether all sizes are known."""
+        return None not in (self.rows, self.depth, self.columns)
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of a row of the matrix."""
+        return (self.columns or 1) * self.bits // 8
 
 
 def right_operand_plans(forms: Collection[str], p: RightProblem, target: Target) -> list[Candidate[RightOperand]]:
@@ -138,5 +162,22 @@ def right_operand_plans(forms: Collection[str], p: RightProblem, target: Target)
     if p.is_parameter:
         enough = MOST_ROWS_OF_PARAMETER + 1
     as_rows = many / least if "untransposed" not in forms else max(1.0, many / least)  # by a transposed copy
-    costs = {"panels": 1.0, "rows": as_rows, "untransposed": many / enough}
+    costs = {"panels": 1.0, "rows": as_rows, "untransposed": many / enough, "swapped": _swapped_cost(p, target)}
     return by_cost([Candidate(RightOperand(form), cost) for form, cost in costs.items() if form in forms])
+
+
+def _swapped_cost(p: RightProblem, target: Target) -> float:
+    """Returns the time of a transposed product relative to one by panels: either turns the matrices that the other does not.
+
+    The matrix is read again for each panel of the rows, from the third level of cache if it does not fit in the second.
+    """
+    if p.rows is None or p.depth is None or p.columns is None:
+        return inf
+    product = multiply_cycles(p.rows * p.depth * p.columns, p.bits, target)
+    lanes, nbytes = target.lanes(p.bits), p.depth * p.row_bytes
+    panels = -(-p.rows // (PANEL_VECTORS * lanes))
+    again = l3_cycles((panels - 1) * nbytes, target) if nbytes > target.caches.l2 else 0.0
+    computed = product / filled_part(p.rows, lanes) + p.rows * (p.depth + p.columns) * TURNED_CYCLES + again
+    reading = memory_cycles(nbytes, target)
+    packed = max(product, reading) if p.is_parameter else product + p.depth * p.columns * TURNED_CYCLES
+    return max(computed, STREAMED_ROWS * reading) / packed / (HELD_ONCE_TIMES if p.is_parameter else 1.0)

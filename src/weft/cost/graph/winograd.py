@@ -49,6 +49,12 @@ SKIPPED: Final = 0.4
 """The part of its cycles that a product with padding still takes where it is skipped: tiles then have fewer sums, for as many
 weights."""
 
+PACKED_CYCLES: Final = 1.4
+"""Cycles to bring an element of a weight to its place in blocks, where each call does so."""
+
+TRANSFORMED_CYCLES: Final = 1.0
+"""Cycles for each element of a transformed weight, where each call transforms it."""
+
 GAIN: Final = 0.95
 """The largest cost of the method, as a part of that of a direct computation, to be worth the larger weights.
 
@@ -96,6 +102,8 @@ class Layer:
 
     A transposed convolution is one for each of its *output_phases*, with weights of its own; the windows of these begin at so
     many *beginnings*, each with its own transform. Its input is not *padded*.
+
+    Where the weights are *changing*, each call packs or transforms them.
     """
 
     images: int
@@ -112,6 +120,7 @@ class Layer:
     output_phases: int = 1
     beginnings: int = 1
     padded: bool = True
+    changing: bool = False
 
     @property
     def phases(self) -> int:
@@ -136,7 +145,9 @@ def direct_cycles(layer: Layer, target: Target, others: int = 0) -> float:
     """Returns the cycles of a direct convolution on one core; *others* are the bytes of other weights."""
     vectors = layer.images * layer.height * layer.width * -(-layer.outputs // target.lanes(32))
     products = fma_cycles(vectors * layer.multiplications * layer.direct, target)
-    return max(products, streaming_cycles(4 * layer.multiplications * layer.outputs, target, others))
+    weights = layer.multiplications * layer.outputs
+    packing = PACKED_CYCLES * weights if layer.changing else 0.0
+    return packing + max(products, streaming_cycles(4 * weights, target, others))
 
 
 def winograd_cycles(layer: Layer, tiling: Tiling, target: Target, others: int = 0) -> float:
@@ -163,7 +174,10 @@ def winograd_cycles(layer: Layer, tiling: Tiling, target: Target, others: int = 
         multiplied = points * made * (_step_cycles(count, target) * layer.inputs + count * PRODUCT_CYCLES)
         read_then = streaming * points / n**2
         products += max(multiplied, read_then) + HIDDEN * min(multiplied, read_then)
-    return patches * (products + transforms + spill_cycles(between, target) + _padding_cycles(layer, tiling, lanes))
+    once = TRANSFORMED_CYCLES * weights / 4 if layer.changing else 0.0
+    return once + patches * (
+        products + transforms + spill_cycles(between, target) + _padding_cycles(layer, tiling, lanes)
+    )
 
 
 def _padding_cycles(layer: Layer, tiling: Tiling, lanes: int) -> float:

@@ -183,11 +183,14 @@ class _Problem:
         return min(direct, self._winograd(n)) if self.by_winograd else direct
 
     def _winograd(self, n: Node) -> float:
-        """Returns the cycles of a convolution of one group by Winograd's method, infinite where direct is as good."""
+        """Returns the cycles of a convolution of one group by Winograd's method, infinite where direct is as good.
+
+        Those of packing the weight for a direct one are left out.
+        """
         x, w, made = n.inputs[0], n.inputs[1], n.output.sample_shape
-        image = None if x is None else x.sample_shape
+        image, weight = None if x is None else x.sample_shape, None if w is None else w.static_shape
         if (
-            not isinstance(w, Constant)
+            weight is None
             or made is None
             or image is None
             or n.output.dtype is not f32
@@ -195,10 +198,11 @@ class _Problem:
         ):
             return inf
         lanes = self.target.lanes(n.output.dtype.bits)
-        blocks = input_block(w.extents[1], lanes), output_block(w.extents[0], lanes)
-        direct = part_of_whole(n, image[2:], made[2:], w.extents[2:])
-        layer = layer_of((made[0], made[2], made[3]), w.extents, n.attribute("strides"), *blocks, direct)
-        return inf if layer is None else best_by_winograd(layer, self.target)
+        blocks = input_block(weight[1], lanes), output_block(weight[0], lanes)
+        direct, changing = part_of_whole(n, image[2:], made[2:], weight[2:]), not isinstance(w, Constant)
+        places = made[0], made[2], made[3]
+        layer = layer_of(places, weight, n.attribute("strides"), *blocks, direct, changing=changing)
+        return inf if layer is None else best_by_winograd(layer, self.target) - self._packing(w)
 
 
 def _convolution(n: Node) -> Convolution:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from weft.graph.core.graph_values import Array, Constant
+from weft.graph.core.graph_values import Array, Constant, Value
 from weft.ops import matrices
 
 LARGEST_ERROR = 2e-5
@@ -47,9 +47,11 @@ def sampled_error(
     return float(np.abs(got - wanted).max() / max(float(np.abs(wanted).max()), 1e-30))
 
 
-def typical_elements(w: Constant) -> Array:
+def typical_elements(w: Value) -> Array:
     """Returns the elements of a weight; of one that may change, normal numbers: an error is relative to outputs of any scale."""
-    return w.array if w.is_fixed else np.random.default_rng(0).standard_normal(w.extents, np.float32)
+    if isinstance(w, Constant) and w.is_fixed:
+        return w.array
+    return np.random.default_rng(0).standard_normal(w.static_shape, np.float32)
 
 
 def sampled_outputs(w: Array) -> Array:

@@ -8,7 +8,9 @@ weight) is held in panels alone, and they read it through `unpack_matrix`, which
 
 Few rows are not worth panels. If their right-hand side is the transpose of something (the keys of attention, the weight of a
 linear layer), they are multiplied with that as it lies, each element an inner product; of parameters, which panels would be held
-beside, too.
+beside, too. If they are some more, but fewer than its columns, they are what is packed, and the transposed product is computed:
+
+    y = gemm(x, w, trans_b=True)        becomes     y = transpose(matmul_packed(w, pack_matrix(x, trans=True)))
 """
 
 from __future__ import annotations
@@ -87,6 +89,8 @@ class _Packing:
             return [
                 new.add("einsum", [inputs[0], before[0]], equation=equation, source=node.source, name=node.output.name)
             ]
+        if form == "swapped":
+            return [self._swapped(new, node, inputs if before is None else (inputs[0], before[0]))]
         if not any(v in self.packed for v in inputs):
             return None
         return new.append(node.with_inputs(tuple([self._unpacked(new, v) for v in inputs]))).outputs
@@ -149,6 +153,16 @@ class _Packing:
         y = _scaled(new, y, alpha)
         return y if c is None or simple else new.add("add", [y, _scaled(new, c, beta)], source=node.source)
 
+    def _swapped(self, new: Graph, node: Node, inputs: Inputs) -> Value:
+        """Returns the transposition of a matrix, the second of *inputs* as it lies, times the first one in panels."""
+        a, w = _factors(new, node, inputs)
+        alpha, beta, c = _terms(node, inputs[2:])
+        rows = _columns(a.shape[-2])
+        y = new.add("matmul_packed", [w, self._panels(new, a, trans=True)], source=node.source, columns=rows)
+        perm = (*range(y.rank - 2), y.rank - 1, y.rank - 2)
+        y = _scaled(new, new.add("transpose", [y], perm=perm, source=node.source), alpha)
+        return y if c is None else new.add("add", [y, _scaled(new, c, beta)], source=node.source, name=node.output.name)
+
     def _rounded(self, new: Graph, node: Node, inputs: Inputs, factors: NarrowedFactors | Tf32Factors) -> Value | None:
         """Returns a product on rounded factors, with what a Gemm adds to it, rounded once; None where float32 is faster."""
         a, b = _factors(new, node, inputs)
@@ -172,9 +186,12 @@ class _Packing:
         if panels and self._is_kept(node):
             return "untransposed" if is_transposed else "rows"
         forms = {*["panels"] * panels, *_unpacked_forms(node, is_transposed=is_transposed)}
-        if isinstance(b, Constant) and (forms != {"panels", "untransposed"} or not isinstance(b, Parameter)):
+        problem = _problem(node, a, b, is_transposed=is_transposed)
+        if panels and is_transposed and self.narrow is None and _is_swappable(b, problem):
+            forms.add("swapped")
+        if isinstance(b, Constant) and (not forms >= {"panels", "untransposed"} or not isinstance(b, Parameter)):
             return "panels" if panels else "rows"
-        plans = partial(right_operand_plans, forms, _problem(node, a, b, is_transposed=is_transposed))
+        plans = partial(right_operand_plans, forms, problem)
         return self.planner.decide(subject_of(node.output.name), RightOperand, plans).form
 
     def _panels(self, new: Graph, b: Value, trans: bool) -> Value:
@@ -270,7 +287,9 @@ def _before_transposition(node: Node, inputs: Inputs) -> tuple[Value, tuple[int,
     Few rows are multiplied with such rows as they are, each product summed along both: a transposed copy would take longer.
     """
     a, b = inputs[:2] if node.op == "matmul" else (None, None)
-    if a is None or b is None or b.producer is None or b.producer.op != "transpose" or a.rank != b.rank or b.rank < 2:
+    if a is None or b is None or b.producer is None or b.producer.op != "transpose":
+        return None
+    if a.rank < 2 or b.rank not in (2, a.rank):
         return None
     before, perm = b.producer.inputs[0], b.producer.attribute("perm")
     if before is None or perm is None or perm[-2] != b.rank - 1:
@@ -281,8 +300,8 @@ def _before_transposition(node: Node, inputs: Inputs) -> tuple[Value, tuple[int,
 def _rows_by_rows(rank: int, perm: tuple[int, ...]) -> str:
     """Returns the equation of a product whose right-hand side was transposed by *perm*."""
     batch = string.ascii_lowercase[: rank - 2]
-    right = dict(zip(perm, f"{batch}yz", strict=True))
-    return f"{batch}xy,{''.join([right[n] for n in range(rank)])}->{batch}xz"
+    right = dict(zip(perm, f"{batch}yz"[-len(perm) :], strict=True))
+    return f"{batch}xy,{''.join([right[n] for n in range(len(perm))])}->{batch}xz"
 
 
 def _is_rearranged(v: Value) -> bool:
@@ -301,13 +320,20 @@ def _unpacked_forms(node: Node, *, is_transposed: bool) -> list[str]:
     return ["untransposed"] if _is_transposed(node) else ["untransposed", "rows"]  # by a transposed copy
 
 
+def _is_swappable(b: Value, p: RightProblem) -> bool:
+    """Tells whether the transposed product may be computed: of a matrix that may change between calls, all sizes known."""
+    is_fixed = isinstance(b, Constant) and not isinstance(b, Parameter)
+    return p.is_known and b.rank == 2 and not is_fixed and not is_narrow(b.dtype)
+
+
 def _problem(node: Node, a: Value, b: Value, *, is_transposed: bool) -> RightProblem:
     """Returns the sizes of the product *node* of *a* by *b* that the choice of a form depends on."""
-    rows, columns, depth = (_known(e) for e in (*node.output.shape[-2:], a.shape[-1]))
+    rows, columns = (_known(e) for e in (ONE, *node.output.shape)[-2:])
+    depth = _known(a.shape[-1])
     return RightProblem(
         rows,
         depth,
-        row_bytes=(columns or 1) * b.dtype.bytes,
+        columns,
         bits=b.dtype.bits,
         rearranged=is_transposed or _is_rearranged(b),
         is_parameter=isinstance(b, Parameter),

@@ -58,3 +58,13 @@ def test_tiles_of_several_sizes_mean_the_same() -> None:
     made = apply_pass(graph, lambda g: choose_winograd(g, Choosing(FOUR)))
     [node] = [n for n in made.nodes if n.op == "conv2d_winograd"]
     assert node.attribute("mixed")
+
+
+@pytest.mark.parametrize(("size", "is_worth_it"), [(56, True), (4, False)])
+def test_weights_that_change_are_transformed_in_each_call_for_large_images(size: int, is_worth_it: bool) -> None:
+    g = Graph("convolution")
+    x, w = g.input("x", (1, 32, size, size), f32), g.input("w", (32, 32, 3, 3), f32)
+    attributes: dict[str, Any] = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "group": 1}
+    g.output(g.add("conv2d", [x, w], **attributes), "y")
+    made = choose_winograd(choose_layouts(g, Choosing(WIDE)), Choosing(WIDE))
+    assert ("pack_winograd_weight" in ops(made)) is is_worth_it

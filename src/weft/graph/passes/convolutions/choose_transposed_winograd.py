@@ -10,6 +10,7 @@ taps.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from math import prod
 from typing import Annotated
@@ -43,10 +44,10 @@ def choose_transposed_winograd(
         found = _layer(node)
         if found is None:
             return None
-        layer, w = found
+        layer, w, kernel = found
         strides, taps = node.attribute("strides"), layer.taps
         error = cache(lambda tile: phase_error(typical_elements(w), strides, taps, tile))
-        others = held - w.nbytes
+        others = held - (w.nbytes if isinstance(w, Constant) else 0)
         plan = planner.decide(
             subject_of(node.output.name),
             Winograd,
@@ -72,7 +73,7 @@ def choose_transposed_winograd(
             source=node.source,
             name=node.output.name,
             tile=tile,
-            kernel=w.extents[2:],
+            kernel=kernel,
             channels=layer.outputs,
             **attributes,
         )
@@ -81,15 +82,15 @@ def choose_transposed_winograd(
     return rewrite_graph(graph, rule)
 
 
-def _layer(node: Node) -> tuple[Layer, Constant] | None:
-    """Returns a transposed convolution that the method applies to, and its weight as the model has it."""
+def _layer(node: Node) -> tuple[Layer, Value, tuple[int, ...]] | None:
+    """Returns a transposed convolution that the method applies to, its weight as the model has it, and its taps."""
     w = _weight(node)
-    if w is None:
+    if w is None or w.static_shape is None:
         return None
     x, shape = node.inputs[0], node.output.sample_shape
     if x is None or shape is None or x.sample_shape is None:
         return None
-    (inputs, outputs, *kernel), strides, pads = w.extents, node.attribute("strides"), node.attribute("pads")
+    (inputs, outputs, *kernel), strides, pads = w.static_shape, node.attribute("strides"), node.attribute("pads")
     taps = {-(-k // s) for k, s in zip(kernel, strides, strict=True)}
     lanes = shape[4]
     if x.sample_shape[4] != lanes or outputs % lanes or inputs != x.sample_shape[1] * lanes:
@@ -100,16 +101,16 @@ def _layer(node: Node) -> tuple[Layer, Constant] | None:
     beginnings = prod((s - 1 + p) // s - p // s + 1 for s, p in zip(strides, pads, strict=False))
     phases, size = prod(strides), max(taps)
     sizes = shape[0], rows, columns, inputs, outputs, size, phases * size**2 * inputs
-    return Layer(*sizes, (1, 1), lanes, output_phases=phases, beginnings=beginnings, padded=False), w
+    layer = Layer(*sizes, (1, 1), lanes, output_phases=phases, beginnings=beginnings, padded=False)
+    return replace(layer, changing=not isinstance(w, Constant)), w, w.static_shape[2:]
 
 
-def _weight(node: Node) -> Constant | None:
+def _weight(node: Node) -> Value | None:
     """Returns the weight of a transposed convolution in blocks, in single precision, before it was packed; None for others."""
     if node.op != "conv_transpose2d_blocked" or node.output.dtype is not f32:
         return None
     packed = node.inputs[1].producer if node.inputs[1] is not None else None
-    w = packed.inputs[0] if packed is not None else None
-    return w if isinstance(w, Constant) else None
+    return packed.inputs[0] if packed is not None and packed.op == "pack_conv_transpose_weight" else None
 
 
 def phase_error(w: Array, strides: Sequence[int], taps: int, m: int) -> float:

@@ -48,14 +48,14 @@ def choose_winograd(
         found = _layer(node)
         if found is None or inputs[0] is None:
             return None
-        layer, w = found
+        layer, w, kernel = found
         at_stride_one = cache(lambda: phase_weight(sampled_outputs(typical_elements(w)), layer.strides))
         error = cache(lambda tile, size: sampled_error(at_stride_one(), tile, size, draw))
 
         def is_accurate(plan: Winograd) -> bool:
             return plan.is_direct or all(error(plan.tile, n) <= largest_error for n in tile_sizes(plan, layer))
 
-        others = held - w.nbytes
+        others = held - (w.nbytes if isinstance(w, Constant) else 0)
         plan = planner.decide(
             subject_of(node.output.name), Winograd, lambda m: winograd_plans(layer, m, others), is_accurate
         )
@@ -75,7 +75,7 @@ def choose_winograd(
             source=node.source,
             name=node.output.name,
             tile=plan.tile,
-            kernel=w.extents[2:],
+            kernel=kernel,
             channels=layer.outputs,
             block=layer.block,
             strides=layer.strides,
@@ -88,18 +88,26 @@ def choose_winograd(
     return rewrite_graph(graph, rule)
 
 
-def _layer(node: Node) -> tuple[Layer, Constant] | None:
-    """Returns a convolution that the method applies to, and its weight as the model has it."""
+def _layer(node: Node) -> tuple[Layer, Value, tuple[int, ...]] | None:
+    """Returns a convolution that the method applies to, its weight as the model has it, and its taps."""
     if node.op != "conv2d_blocked" or node.attribute("group") != 1 or node.output.dtype is not f32:
         return None
     packed = node.inputs[1].producer if node.inputs[1] is not None else None
     w = packed.inputs[0] if packed is not None and packed.op == "pack_conv_weight" else None
     x, shape = node.inputs[0], node.output.sample_shape
-    if not isinstance(w, Constant) or x is None or shape is None or x.sample_shape is None:
+    if w is None or w.static_shape is None or x is None or shape is None or x.sample_shape is None:
         return None
     if set(node.attribute("dilations")) != {1}:
         return None
     places = shape[0], shape[2], shape[3]
-    direct = part_of_whole(node, x.sample_shape[2:4], shape[2:4], w.extents[2:])
-    layer = layer_of(places, w.extents, node.attribute("strides"), x.sample_shape[4], shape[4], direct)
-    return None if layer is None else (layer, w)
+    direct = part_of_whole(node, x.sample_shape[2:4], shape[2:4], w.static_shape[2:])
+    layer = layer_of(
+        places,
+        w.static_shape,
+        node.attribute("strides"),
+        x.sample_shape[4],
+        shape[4],
+        direct,
+        changing=not isinstance(w, Constant),
+    )
+    return None if layer is None else (layer, w, w.static_shape[2:])

@@ -164,7 +164,9 @@ def _repeated(new: Graph, bias: Value, column: tuple[Expr, ...], shape: tuple[Ex
 def _has_blocked_form(node: Node) -> bool:
     """Tells whether there are several phases, and a form of the transposed convolution on channels in blocks."""
     x, w = node.inputs[0], node.inputs[1]
-    if x is None or not isinstance(w, Constant) or x.rank != 4 or not isinstance(x.shape[1], Const):
+    if x is None or w is None or x.rank != 4 or not isinstance(x.shape[1], Const):
+        return False
+    if not isinstance(w, Constant) and (w.static_shape is None or not w.dtype.is_float):
         return False
     strides: Sequence[int] = node.attribute("strides")
     return prod(strides) > 1 and node.attribute("group") == 1 and set(node.attribute("dilations")) == {1}

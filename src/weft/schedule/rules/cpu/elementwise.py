@@ -10,6 +10,7 @@ from weft.loop import Block, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import block_path, loops_on
 from weft.schedule.rules.block_facts import block_of, computed_with, inputs_of, split_index
+from weft.schedule.rules.cpu.line_order import put_line_loops_inside
 from weft.schedule.rules.cpu.parallel import parallelize
 from weft.schedule.rules.cpu.transpose import schedule_transpose
 from weft.schedule.rules.cpu.vectorize_axis import vectorize_last
@@ -22,7 +23,7 @@ def schedule_elementwise(s: Schedule, ref: BlockRef, p: Planner) -> None:
     if not loops or not _is_serial(s, ref) or schedule_transpose(s, ref, p):
         return
     lanes = p.lanes(block_of(s, ref).writes[0].buffer.dtype.bits)
-    loops = _split_by_period(s, ref, _fuse_flat(s, ref, loops, lanes), lanes)
+    loops = put_line_loops_inside(s, ref, _split_by_period(s, ref, _fuse_flat(s, ref, loops, lanes), lanes), lanes)
     outer = vectorize_last(s, loops, lanes, shortest=_fewest_lanes(s, ref, p) // 2 + 1)
     parallelize(s, ref, outer, p)
 
