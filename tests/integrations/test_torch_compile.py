@@ -200,6 +200,15 @@ def test_parameters_that_are_read_as_they_lie_are_held_once(given: list[Any]) ->
     assert model[1].weight.data_ptr() not in places
 
 
+def test_matrices_of_many_rows_are_held_once(given: list[Any]) -> None:
+    model = nn.Sequential(nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 2048)).eval()
+    fast = compiled(model)
+    for _ in range(2):
+        given.clear()
+        check(fast, model, torch.randn(64, 1024))
+        assert {p.data_ptr() for p in model.parameters()} <= {t.data_ptr() for t in given}
+
+
 def test_parameters_are_packed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[ParameterModel] = []
     original = ParameterModel.refresh
