@@ -22,6 +22,9 @@ PAGES = [
 ]
 """Those with which a newcomer begins."""
 
+LONG = {"tuning"}
+"""Those whose commands take most of a minute."""
+
 LANGUAGES = {"python", "sh", "c", "cpp", "text"}
 
 
@@ -34,7 +37,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "page", [pytest.param(p, id=p.stem, marks=[pytest.mark.slow] * (p.stem in LONG)) for p in PAGES]
+)
 def test_page(page: Path, folder: Path) -> None:
     if page.stem == "install" and not host().isa.fma:
         pytest.skip("the page shows a processor that has AVX2")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.cost import size_of, step_along
-from weft.ir import Var
+from weft.ir import Var, linear_terms
 from weft.loop import Block, Load
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.access_region import at_loops
@@ -30,6 +30,8 @@ def put_line_loops_inside(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], 
         return list(loops)
     line = lanes * block.writes[0].buffer.dtype.bytes
     indices = [at_loops(block, i) for i in found.indices]
+    if any(linear_terms(i, [f.var for f in loops]) is None for i in indices):
+        return list(loops)  # places that are found by division move by no single step
     steps = {f: found.buffer.dtype.bytes * abs(step_along(found.buffer, indices, f.var)) for f in loops[:-1]}
     if not any(0 < n < line for n in steps.values()):
         return list(loops)
