@@ -14,12 +14,13 @@ from tests.models import mlp
 
 import weft
 from weft.cli.records.export_pack import export_packs
+from weft.cost import parse_plan
 from weft.driver.build import Compilation
 from weft.driver.hardware import hardware_of
 from weft.driver.options import CompileOptions
 from weft.driver.recorded_plans import RecordWarning
 from weft.driver.workloads import graph_workload, kernel_workload
-from weft.records import Pack, Store
+from weft.records import SHIPPED, Pack, Store
 from weft.targets import host
 
 OFF = CompileOptions(without=("pretuned",))
@@ -163,3 +164,20 @@ def test_a_model_is_compiled_again_for_another_pack(packs: Path, builds: list[ob
 def test_the_switch_is_no_part_of_a_workload() -> None:
     graph = weft.build(mlp(), "cpu").source
     assert graph_workload(graph, OFF) == graph_workload(graph, CompileOptions())
+
+
+MOST_BYTES = 300_000
+
+
+def test_the_plans_that_are_shipped_are_understood() -> None:
+    """A plan of decisions that there are no more is to be tuned anew, or its line removed."""
+    files = sorted(SHIPPED.glob("*.jsonl"))
+    assert 0 < sum(f.stat().st_size for f in files) <= MOST_BYTES
+    for file in files:
+        pack = Pack(file.stem, SHIPPED)
+        assert pack
+        assert not pack.unusable()
+        for line in file.read_text("utf-8").splitlines()[1:]:
+            record = pack.best(json.loads(line)["workload"])
+            assert record is not None
+            assert parse_plan(record.plan).steps
