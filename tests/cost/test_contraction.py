@@ -62,7 +62,15 @@ def test_few_rows_read_long_pieces_of_a_matrix_with_long_rows() -> None:
     """What is not in panels is read anew from memory for each piece of its rows."""
     plane = TileProblem(row=18, column=1, last=961, depth=281, element_bytes=4, right_bytes=4 << 20)
     assert choose_tile(plane, WIDE).width >= 48
-    assert choose_tile(replace(plane, right_bytes=1 << 18), WIDE).width < 48
+    assert choose_tile(replace(plane, right_bytes=1 << 18, windows=True), WIDE).width < 48
+
+
+def test_weights_that_were_not_read_for_long_are_read_by_one_tile() -> None:
+    """Another tile would find in cache what the first waited for; an image of the same size was just computed."""
+    few = TileProblem(row=9, column=2, last=32, depth=128, element_bytes=4, right_bytes=1 << 19)
+    far = WIDE.having(l3_speed=10.0)
+    assert choose_tile(few, far) == Tile(9, 1, 32)
+    assert choose_tile(replace(few, windows=True), far) == Tile(5, 2, 32)
 
 
 def test_long_axes_are_not_gone_through() -> None:

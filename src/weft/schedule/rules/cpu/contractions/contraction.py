@@ -209,6 +209,7 @@ def _tile(ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: P
         left_stride=0 if found is None or roles.row is None else _stride(found.left, parts[roles.row].axis.var),
         right_bytes=0 if found is None else bytes_of(found.right.buffer),
         conversions=0 if found is None else found.conversions,
+        windows=found is not None and not all(isinstance(i, Var) for i in found.right.indices),
     )
     if instruction and (shape := INTRINSICS[instruction].dot) is not None:
         problem = _by_instruction(problem, shape)
