@@ -185,14 +185,23 @@ class _Packing:
             return "rows"
         if panels and self._is_kept(node):
             return "untransposed" if is_transposed else "rows"
-        forms = {*["panels"] * panels, *_unpacked_forms(node, is_transposed=is_transposed)}
         problem = _problem(node, a, b, is_transposed=is_transposed)
-        if panels and is_transposed and self.narrow is None and _is_swappable(b, problem):
-            forms.add("swapped")
-        if isinstance(b, Constant) and (not forms >= {"panels", "untransposed"} or not isinstance(b, Parameter)):
+        forms = self._forms(node, b, problem, is_transposed=is_transposed)
+        if forms is None:
             return "panels" if panels else "rows"
         plans = partial(right_operand_plans, forms, problem)
         return self.planner.decide(subject_of(node.output.name), RightOperand, plans).form
+
+    def _forms(self, node: Node, b: Value, p: RightProblem, *, is_transposed: bool) -> set[str] | None:
+        """Returns the forms in which *node* can read its right-hand matrix *b*; None for a constant: it is packed if it can be.
+
+        Parameters are constants that are held beside what is made of them, and may be read as they lie.
+        """
+        forms = {*["panels"] * _has_panels(node), *_unpacked_forms(node, is_transposed=is_transposed)}
+        if "panels" in forms and is_transposed and self.narrow is None and _is_swappable(b, p):
+            forms.add("swapped")
+        may_lie = isinstance(b, Parameter) and forms >= {"panels", "untransposed"}
+        return forms if may_lie or not isinstance(b, Constant) else None
 
     def _panels(self, new: Graph, b: Value, trans: bool) -> Value:
         key = (b, trans)
