@@ -62,7 +62,8 @@ class Append:
 
 def appends_of(loop: Node) -> dict[int, Append]:
     """Returns the states that a loop appends to, by their numbers."""
-    return {a[0]: Append(*a) for a in dict(loop.attributes).get("appends", ())}  # type: ignore[misc, union-attr]
+    known: Mapping[str, Any] = dict(loop.attributes)
+    return {a[0]: Append(*a) for a in known.get("appends", ())}
 
 
 def captures_begin(node: Node) -> int:
