@@ -48,6 +48,26 @@ def _share(tasks: int, target: Target) -> float:
     return (1 + cores / (2 * min(tasks, wanted_tasks(target)))) / cores
 
 
+@dataclass(frozen=True)
+class SharedColumns(Decision):
+    """The number of pieces of columns that threads update, each by all updates in their order; 1 for all columns at once."""
+
+    question = "the pieces of columns that threads update"
+    pieces: int
+
+
+def shared_column_plans(columns: int, lanes: int, cycles: float, target: Target) -> Iterator[Candidate[SharedColumns]]:
+    """Yields the numbers of pieces of *columns* that updates of one core's *cycles*, in vectors of *lanes*, may be shared in.
+
+    Each piece reads all indices: there are no more of them than cores, and they are whole vectors of the same number.
+    """
+    alone = min(cycles, float(target.core.wake_cycles))
+    yield Candidate(SharedColumns(1), cycles)
+    for pieces in range(2, max(2, target.cores) + 1):
+        if columns % (pieces * lanes) == 0:
+            yield Candidate(SharedColumns(pieces), target.core.fork_cycles + alone + (cycles - alone) / pieces)
+
+
 def wanted_tasks(target: Target) -> int:
     """Returns in how many pieces work is to be shared among the cores."""
     return max(2, target.cores) * TASKS_PER_CORE
