@@ -155,6 +155,77 @@ def test_insertions_at_the_end_of_a_sequence_move_one_tensor(monkeypatch: pytest
     assert many - few == 40 * (3 + 2)  # three elements, and a row of shapes
 
 
+def branches(then: Sequence[onnx.NodeProto], other: Sequence[onnx.NodeProto]) -> list[onnx.NodeProto]:
+    """Returns a branch that is taken in each third iteration: *then*, which makes `t1`, else *other*, which makes `t2`."""
+    made = [
+        onnx.helper.make_graph(nodes, name, [], [onnx.helper.make_empty_tensor_value_info(name)])
+        for nodes, name in ((then, "t1"), (other, "t2"))
+    ]
+    condition = [node("Mod", ["i", "three"], ["third"]), node("Equal", ["third", "two"], ["c"])]
+    return [*condition, node("If", ["c"], ["t"], then_branch=made[0], else_branch=made[1])]
+
+
+INNER = branches([node("Concat", ["s", "x"], ["t1"], axis=0)], [node("Identity", ["s"], ["t2"])])
+SOMETIMES = {
+    "nothing": INNER,
+    "other rows": branches(
+        [node("Concat", ["s", "x", "x"], ["t1"], axis=0)],
+        [node("Exp", ["x"], ["e"]), node("Concat", ["s", "e"], ["t2"], axis=0)],
+    ),
+    "more behind": [
+        node("Concat", ["s", "x"], ["before"], axis=0),
+        *branches([node("Concat", ["before", "x"], ["t1"], axis=0)], [node("Identity", ["before"], ["t2"])]),
+    ],
+}
+
+
+@pytest.mark.parametrize("case", SOMETIMES)
+def test_branches_that_append_sometimes(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = growing(SOMETIMES[case])
+    for name, value in (("two", 2), ("three", 3)):
+        made.graph.initializer.append(onnx.numpy_helper.from_array(np.array(value), name))
+    ways = Ways(made)
+    ways.check(*[{"x": X, "m": np.array(m)} for m in (0, 1, 3, 10)])
+    assert appended(ways.made) == [0]
+    few, many = (moved_by(ways, {"x": X, "m": np.array(m)}, monkeypatch) for m in (30, 60))
+    rows = {"nothing": 10, "other rows": 40, "more behind": 40}[case]
+    assert many - few == rows * X.size
+    for feed in ({"x": X, "m": np.array(m)} for m in (0, 7)):
+        (before,), (after,) = run_graph(ways.made.source, feed), run_graph(ways.made.fused.graph, feed)
+        np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [[node("Identity", ["x"], ["t2"])], [node("Concat", ["x", "s"], ["t2"], axis=0)]],
+    ids=["another state", "rows before it"],
+)
+def test_branches_that_do_not_append_are_made_anew(other: list[onnx.NodeProto]) -> None:
+    made = growing(branches([node("Concat", ["s", "x"], ["t1"], axis=0)], other))
+    for name, value in (("two", 2), ("three", 3)):
+        made.graph.initializer.append(onnx.numpy_helper.from_array(np.array(value), name))
+    ways = Ways(made)
+    assert appended(ways.made) == []
+    ways.check(*[{"x": X, "m": np.array(m)} for m in (0, 5)])
+
+
+def test_a_sequence_that_some_iterations_insert_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    sequence = onnx.helper.make_sequence_type_proto(onnx.helper.make_tensor_type_proto(F32, [3]))
+    then, other = (
+        onnx.helper.make_graph([n], name, [], [onnx.helper.make_value_info(name, sequence)])
+        for n, name in (
+            (node("SequenceInsert", ["before", "row"], ["t1"]), "t1"),
+            (node("Identity", ["before"], ["t2"]), "t2"),
+        )
+    )
+    even = [node("Equal", ["place", "zero"], ["even"])]
+    body_ = [*ROW, *even, node("If", ["even"], ["after"], then_branch=then, else_branch=other)]
+    ways = Ways(inserting(body_, two=np.array(2), zero=np.array(0)))
+    ways.check(*[{"x": X, "m": np.array(m)} for m in (1, 20)])
+    few, many = (moved_by(ways, {"x": X, "m": np.array(m)}, monkeypatch) for m in (40, 80))
+    assert many - few == 20 * (3 + 2)
+
+
 def test_a_condition_is_read_from_what_was_appended() -> None:
     ways = Ways(growing(CASES["a result that is read"]))
     y = ways.run({"x": np.full((2, 3), 50, np.float32), "m": np.array(30)})[0]

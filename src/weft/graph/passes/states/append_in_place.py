@@ -4,8 +4,8 @@
     s' = loop(n, s, x, body=(step, s, x) -> (true, x * step), appends=((0, 0, 1),))
 
 The memory of such a state grows by a factor, so that n iterations move as many bytes as they append, and no more than some
-copies of the last state: without this, each iteration makes all of the state anew. Elements of a state are in row-major order,
-so that only dimensions of one element may be before the one that grows. Nodes that read the concatenation, too, keep it.
+copies of the last state: without this, each iteration makes all of the state anew. Branches that append, or do not, are taken
+apart first (`hoist_appends`). Nodes that read the concatenation, too, keep it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from weft.graph.core.graph import Attribute, Graph, Node
 from weft.graph.core.graph_values import Value
 from weft.graph.core.symbols import variables_of
+from weft.graph.passes.states.hoist_appends import appended_rows, hoist_appends
 from weft.graph.regions.region_operators import LOOP, Append, appends_of
 from weft.graph.rewriting.rewriter import Inputs, drop_dead, rewrite_graph
-from weft.ir import ONE, Var
+from weft.ir import Var
 
 
 def append_in_place(graph: Graph) -> Graph:
@@ -27,7 +28,9 @@ def append_in_place(graph: Graph) -> Graph:
         if node.operator is not LOOP or appends_of(node):
             return None
         body = node.attribute("body")
-        found = _found(graph, node)
+        for k in range(int(node.attribute("states"))):
+            body = hoist_appends(body, 1 + k, body.inputs[1 + k])
+        found = _found(graph, node, body)
         if not found:
             return None
         appends = tuple([(a.state, a.axis, a.size) for a, _ in found])
@@ -39,10 +42,9 @@ def append_in_place(graph: Graph) -> Graph:
     return rewrite_graph(graph, rule)
 
 
-def _found(graph: Graph, node: Node) -> list[tuple[Append, list[Value]]]:
-    """Returns the states of a loop of *graph* that an iteration appends to, with what it appends."""
+def _found(graph: Graph, node: Node, body: Graph) -> list[tuple[Append, list[Value]]]:
+    """Returns the states of a loop of *graph* that an iteration of its *body* appends to, with what it appends."""
     told = {late.size: node.outputs.index(late.value) for late in graph.late_sizes if late.value in node.outputs}
-    body = node.attribute("body")
     changing = {late.size for late in body.late_sizes}
     found = []
     for k in range(int(node.attribute("states"))):
@@ -53,24 +55,6 @@ def _found(graph: Graph, node: Node) -> list[tuple[Append, list[Value]]]:
         if isinstance(size, Var) and size in told and changing.isdisjoint(others):
             found.append((Append(k, axis, told[size]), rows))
     return found
-
-
-def appended_rows(made: Value, taken: Value) -> tuple[int, list[Value]] | None:
-    """Returns the axis along which *made* is *taken* with tensors behind it, and these; None where it is made otherwise."""
-    rows: list[Value] = []
-    axes: set[int] = set()
-    while made is not taken:
-        node = made.producer
-        if node is None or node.op != "concat":
-            return None
-        first, *others = [v for v in node.inputs if v is not None]
-        axes.add(node.attribute("axis") % made.rank)
-        rows[:0] = others
-        made = first
-    if len(axes) != 1:
-        return None
-    axis = axes.pop()
-    return (axis, rows) if all(s is ONE for s in taken.shape[:axis]) else None
 
 
 def _with_rows(body: Graph, found: dict[int, tuple[int, list[Value]]]) -> Graph:
