@@ -21,7 +21,7 @@ from weft.te import compute, placeholder, scan, scatter, sum_, to_program
 
 Array = np.ndarray[Any, Any]
 SHAPES = {"whole vectors": (9, 64), "rows of rows": (9, 4, 5), "few columns": (9, 10)}
-PARTS: dict[str, Callable[[Array, Array, Array], None]] = {
+PARTS: dict[str, Callable[[Array, tuple[Array, ...], Array], None]] = {
     "add": lambda y, t, u: np.add.at(y, t, u),
     "mul": lambda y, t, u: np.multiply.at(y, t, u),
     "max": lambda y, t, u: np.maximum.at(y, t, u),
@@ -73,7 +73,7 @@ def test_any_number_of_threads_computes_the_same(op: str, reduction: str) -> Non
     assert any("task_inside" in k.scheduled for k in made.kernels.values())
     wanted = x.copy()
     for n in range(300):
-        at = (places[n, 0],) if op == "scatter_nd" else (places[n], np.arange(64))
+        at: tuple[Array, ...] = (places[n, :1],) if op == "scatter_nd" else (places[n], np.arange(64))
         PARTS[reduction](wanted, at, u[n])
     for threads in (1, 2, 3):
         (y,) = Model(made.package, threads=threads).run([x, places, u])
