@@ -60,7 +60,9 @@ from weft.cost.graph.packing import (
     right_operand_plans, turned_weight_plans,
 )
 from weft.cost.rules.padding import SkipPadding, padding_plans
-from weft.cost.rules.parallel import MANY_INDICES, Parallel, enough_tasks, parallel_plans
+from weft.cost.rules.parallel import (
+    MANY_INDICES, Parallel, SharedColumns, enough_tasks, parallel_plans, shared_column_plans,
+)
 from weft.cost.graph.tables import Tabulate, table_plans
 from weft.cost.graph.phases import DilationPhases, TransposedPhases, dilation_plans, transposed_plans
 from weft.cost.plans.answering import Address, Answering, addressed
@@ -139,7 +141,8 @@ __all__ = [
     "RightOperand", "RightProblem", "RoundedAttention", "RoundedFactors",
     "ReductionParts", "RowBlock", "RowGroup", "RowThreads", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE",
     "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHORT_TRANSFORM", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED",
-    "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "SharePatches", "SharedTile", "SketchProblem", "SkipPadding",
+    "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "SharePatches", "SharedColumns",
+    "SharedTile", "SketchProblem", "SkipPadding",
     "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "Takes", "ThreadBlock", "Tile",
     "TileProblem", "TiledProduct", "Tiling", "TransposedPhases", "TurnedWeight", "UNROLLED_FETCHES", "UNROLLED_VECTORS",
     "VECTOR_WORDS",
@@ -163,7 +166,8 @@ __all__ = [
     "rearrangement_plans", "recomputation_plans", "reduce_order_plans", "reduce_tile_plans", "register_tile_plans",
     "remainder_versions", "right_operand_plans", "rounded_attention_plans", "rounded_factor_plans", "row_block_plans",
     "reduction_part_plans", "row_stride", "row_thread_plans",
-    "rule_plans", "shared_tile_plans", "size_of", "step_along", "streams_of", "subject_of", "table_plans", "taken_apart_plans",
+    "rule_plans", "shared_column_plans",
+    "shared_tile_plans", "size_of", "step_along", "streams_of", "subject_of", "table_plans", "taken_apart_plans",
     "thread_block_plans", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans", "turned_weight_plans",
     "unfused_cycles", "unrolled_steps",
     "version_plans", "whole_steps", "window_strip_plans", "window_tile_plans", "winograd_cycles", "winograd_panel",

@@ -32,7 +32,7 @@ from weft.graph.passes.pipeline import GRAPH_PASSES, optimize
 from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.simplify_calls import simplify_calls
 from weft.graph.regions.host_nodes import host_nodes
-from weft.graph.regions.region_operators import IF, LOOP
+from weft.graph.regions.region_operators import IF, LOOP, appends_of
 from weft.graph.rewriting.call_patterns import match
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.graph.states.declare_states import declare_states
@@ -72,6 +72,7 @@ __all__ = [
     "State",
     "Value",
     "Version",
+    "appends_of",
     "attribute_text",
     "bound_lengths",
     "computes_with_rounded",

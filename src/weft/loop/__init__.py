@@ -20,8 +20,8 @@ from weft.loop.nodes import (
 from weft.loop.moot_notes import without_moot_notes
 from weft.loop.notes import (
     NOTES, THREAD_AXES, CrossThread, DoubleBuffer, Entry, Export, External, FetchAhead, Kernel, MayAlias, Note, Prefetch,
-    Retained, Task, TensorInstruction, Thread, Twins, UserNote, buffers_in, find_note, replace_in_notes, with_buffers, with_note,
-    without_notes,
+    Retained, Task, TaskInside, TensorInstruction, Thread, Twins, UserNote, buffers_in, find_note, replace_in_notes, with_buffers,
+    with_note, without_notes,
 )
 from weft.loop.stmt_outline import NAME_OF, Name, Outline, mentioned, outline
 from weft.loop.parser import parse_program
@@ -40,7 +40,7 @@ __all__ = [
     "AxisKind", "Block", "Buffer", "Call", "CrossThread", "DoubleBuffer", "Effects", "Entry", "Eval", "Export", "External",
     "FetchAhead", "For", "Function", "HostOperator", "If", "Kernel", "LateMemory", "Let", "Load", "LoopKind", "MayAlias",
     "Name", "Note", "Outline", "Param", "Prefetch", "Program", "Range", "Region", "Retained", "Seq", "Stmt", "StmtPlace",
-    "Store", "Task", "TensorInstruction", "Thread", "Token", "Twins", "UserNote", "View", "Waits", "While",
+    "Store", "Task", "TaskInside", "TensorInstruction", "Thread", "Token", "Twins", "UserNote", "View", "Waits", "While",
     "addresses_touched", "allocated", "block_regions", "bound_vars", "buffers_in", "buffers_of", "canonical_text", "cell",
     "copy", "declare_effects", "definitions", "effects_of", "external_module", "find_note", "for_", "full_region", "get",
     "is_hint", "is_same", "late_memory", "let", "link_programs", "loads", "make_block", "map_stmts", "may_write", "meet",

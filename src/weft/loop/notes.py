@@ -144,6 +144,19 @@ class Retained(Note):
 
 
 @node
+class TaskInside(Note):
+    """The iterations of a parallel loop that a thread takes are run inside of the *loops* loops under it, which it runs once."""
+
+    key = "task_inside"
+    places = (Place.LOOP,)
+    loops: int
+
+    def problem(self) -> str | None:
+        """Refuses no loops."""
+        return None if self.loops >= 1 else f"{self.loops} loops are none to be inside of"
+
+
+@node
 class TensorInstruction(Note):
     """A block is one instruction of this *name*, which writes all of the regions that the block declares."""
 

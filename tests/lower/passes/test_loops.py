@@ -7,8 +7,10 @@ from collections.abc import Callable
 from tests.lower.running import before_and_after
 from tests.lower.simplified import AVX512, partitioned, vectorized
 
+from weft.loop import parse_program, print_program
 from weft.lower.cleanup.simplify_program import simplify_program
 from weft.lower.loops.outline_tasks import outline_tasks
+from weft.lower.loops.serialize_loops import serialize_loops
 from weft.lower.loops.tighten_loop_bounds import tighten_loop_bounds
 from weft.lower.loops.unroll_loops import unroll_loops
 
@@ -27,6 +29,28 @@ def main(A: f32[n, 4], C: f32[n, 4], n: i64):
 
 def test_outline_tasks(golden: Golden) -> None:
     golden(before_and_after(PARALLEL, outline_tasks, {"n": 5}))
+
+
+INSIDE = """
+def main(A: f32[n, 8], C: f32[8], n: i64):
+    for c in parallel(0, 4, task_inside=1):
+        for i in range(0, n):
+            for j in range(0, 2):
+                C[c * 2 + j] = C[c * 2 + j] + A[i, c * 2 + j]
+"""
+
+
+def test_outline_tasks_inside_of_loops(golden: Golden) -> None:
+    """Each task reads the rows once, for all of its columns."""
+    golden(before_and_after(INSIDE, outline_tasks, {"n": 3}))
+
+
+def test_serialize_loops_inside_of_loops() -> None:
+    made = print_program(serialize_loops(parse_program(INSIDE)))
+    assert "    for i in range(0, n):\n        for c in range(0, 4):\n            for j in range(0, 2):\n" in made
+    between = INSIDE.replace("range(0, n):", "range(0, c + 1):")  # as many rows as the column says
+    made = print_program(serialize_loops(parse_program(between)))
+    assert "    for c in range(0, 4, task_inside=1):\n        for i in range(0, c + 1):\n" in made
 
 
 GUARDED_TAIL = """

@@ -15,6 +15,10 @@ from weft.targets import Target
 TASKS_PER_CORE = 4
 """Pieces that a core should get at least, so that uneven pieces even out."""
 
+PIECES_TIME = 1.2
+"""The time of the pieces of columns, one after another, over that of all columns at once: each reads all indices, and its part of
+every row. 1.22 for rows of 64 floats, 1.07 for rows of 512 at places of their own, on one core of a Xeon shared with others."""
+
 MANY_INDICES = 1 << 14
 """Indices from which on they are checked row by row, so that threads share the rows."""
 
@@ -46,6 +50,27 @@ def _share(tasks: int, target: Target) -> float:
     """Returns the part of the work that the busiest core does."""
     cores = max(2, target.cores)
     return (1 + cores / (2 * min(tasks, wanted_tasks(target)))) / cores
+
+
+@dataclass(frozen=True)
+class SharedColumns(Decision):
+    """The number of pieces of columns that threads update, each by all updates in their order; 1 for all columns at once."""
+
+    question = "the pieces of columns that threads update"
+    pieces: int
+
+
+def shared_column_plans(columns: int, lanes: int, cycles: float, target: Target) -> Iterator[Candidate[SharedColumns]]:
+    """Yields the numbers of pieces of *columns* that updates of one core's *cycles*, in vectors of *lanes*, may be shared in.
+
+    Each piece reads all indices: there are no more of them than cores, and they are whole vectors of the same number.
+    """
+    alone = min(cycles, float(target.core.wake_cycles))
+    yield Candidate(SharedColumns(1), cycles)
+    for pieces in range(2, max(2, target.cores) + 1):
+        if columns % (pieces * lanes) == 0:
+            shared = (cycles - alone) * PIECES_TIME / pieces
+            yield Candidate(SharedColumns(pieces), target.core.fork_cycles + alone + shared)
 
 
 def wanted_tasks(target: Target) -> int:

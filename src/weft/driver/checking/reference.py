@@ -14,7 +14,7 @@ import numpy as np
 from weft.codegen.interp import Strings, run
 from weft.driver.function import NativeFunction
 from weft.driver.measure.same_seeds import same_seeds
-from weft.graph import IF, Array, Constant, Graph, Node, Value
+from weft.graph import IF, Array, Constant, Graph, Node, Value, appends_of
 from weft.ir import TRUE, Const, Expr, Var, const, free_vars, simplify, substitute
 from weft.loop import For, Program, sub_statements
 from weft.ops import OPERATORS, Operator, TensorType
@@ -115,9 +115,12 @@ def _controlled(n: Node, given: Sequence[Array | None], sizes: Mapping[Var, Expr
     now: list[Array | None] = list(given[2 : 2 + states])
     captures = given[2 + states :]
     rows: list[list[Array]] = [[] for _ in range(n.attribute("scans"))]
+    appends = appends_of(n)
     step, goes = 0, condition is None or bool(condition.item())
     while goes and (most is None or step < most.item()):
         go_on, *made = region("body", [np.asarray(step, np.int64), *now, *captures])
+        for k, a in appends.items():
+            made[k] = np.concatenate([np.asarray(now[k]), made[k]], a.axis)
         now[:], step, goes = made[:states], step + 1, bool(go_on.item())
         for column, row in zip(rows, made[states:], strict=True):
             column.append(row)

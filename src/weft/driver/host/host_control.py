@@ -10,7 +10,8 @@
         counter[0] = step + 1
     copy(y, s at (counter[0] % 2 * n))
 
-A state that grows is in kept memory: an iteration writes the new one beside it, and copies it there.
+A state that grows is in kept memory: an iteration writes the new one beside it, and copies it there; or the rows alone that it
+appends (`append_in_place`), and copies these to its end, which moves the state no more often than its memory has to grow.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dataclasses import dataclass, field
 from weft.driver.host.entry_plan import check_requirement
 from weft.driver.host.host_body import Ask, HostBody
 from weft.driver.host.host_memory import HostMemory, Views, arenas_of, elements_of, kept_buffer, kept_buffers
-from weft.graph import LOOP, FusedGraph, Graph, Group, MemoryPlan, Place, Value
+from weft.graph import LOOP, FusedGraph, Graph, Group, MemoryPlan, Place, Value, appends_of
 from weft.ir import INDEX, ONE, TRUE, ZERO, Expr, Var
 from weft.loop import Alloc, Buffer, If, Let, Load, Stmt, Store, View, While, copy, late_memory, seq
 from weft.support.dtypes import u8
@@ -162,6 +163,7 @@ class _Loop:
         self.going = control.given(control.workspaces[2])
         static = [k for k in range(self.states) if not control.memory.fused.is_kept(node.outputs[k])]
         self.pairs = {k: control.given(w) for k, w in zip(static, control.workspaces[3:], strict=True)}
+        self.appends = appends_of(node)
         self.turn = Var("turn", INDEX)
 
     def statement(self) -> Stmt:
@@ -223,8 +225,7 @@ class _Loop:
             number = c.kept_number(self.node.outputs[k])
             ins.append(kept_buffer(f"before{next(c.memory.names)}", taken, number))
             outs.append(c.out(self.fused, 1 + k, None, c.memory.plan.kept[c.step, k]))
-            again = kept_buffer(f"again{next(c.memory.names)}", made, number)
-            grown.append(Alloc(again, copy(again, ZERO, outs[-1], ZERO, again.shape[0])))
+            grown.append(self.grown(k, number, outs[-1]))
         for k in range(self.scans):
             row, whole = graph.outputs[1 + self.states + k], self.node.outputs[self.states + k]
             elements = elements_of(row)
@@ -244,6 +245,20 @@ class _Loop:
         for buffer in rows:
             body = Alloc(buffer, body)
         return body
+
+    def grown(self, k: int, number: int, made: Buffer) -> Stmt:
+        """Copies to kept memory of this *number* the state that an iteration has *made*, or the rows that it appends."""
+        name, value = f"again{next(self.c.memory.names)}", self.fused.graph.outputs[1 + k]
+        again = kept_buffer(name, value, number)
+        if k not in self.appends:
+            return Alloc(again, copy(again, ZERO, made, ZERO, again.shape[0]))
+        a, begin, rows = self.appends[k], Var("begin", INDEX), again.shape[0]
+        before: Expr = begin
+        for d, size in enumerate(value.shape):
+            before = before if d == a.axis else before * size
+        again = Buffer(name, (before + rows,), again.dtype, again.scope)
+        moved = Alloc(again, copy(again, before, made, ZERO, rows))
+        return Let(begin, Load(self.pairs[a.size], (self.turn % 2,)), moved)
 
     def rows(self, k: int, row: Value) -> Buffer:
         """Returns the buffer of the rows so far, and the next one, of a scan whose length only the loop tells."""

@@ -61,6 +61,7 @@ class Call(KnownInputs):
         self._makers = makers
         self.strings = strings
         self.random = random
+        self.declared_rank: int | None = None  # that of the first output, for nodes that may not know it otherwise
 
     @cached_property
     def attributes(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -14,6 +15,7 @@ from weft.frontends.onnx import translations  # noqa: F401  (fills TABLE)
 from weft.frontends.onnx.call import Call, HeldResults, Operand
 from weft.frontends.onnx.check import check_operators, check_outputs, in_order, opsets_of, subgraphs
 from weft.frontends.onnx.expansion import MOST_NODES, check_expansion
+from weft.frontends.onnx.file.declared_ranks import declared_ranks
 from weft.frontends.onnx.file.read import Source, read_model
 from weft.frontends.onnx.file.tensors import dense_array, element_type, to_array
 from weft.frontends.onnx.functions import Functions
@@ -84,6 +86,11 @@ class _Importer:
         self.makers: dict[str, str] = {}
         self.inside = ""  # the node whose function is being expanded
         self.left = MOST_NODES  # nodes that may still be imported
+
+    @cached_property
+    def declared_ranks(self) -> Mapping[str, int]:
+        """The numbers of dimensions that the model declares, by the tensors' names."""
+        return declared_ranks(self.proto)
 
     def run(self, values: Mapping[str, Array], states: Collection[str]) -> Graph:
         """Imports the whole model."""
@@ -211,7 +218,9 @@ class _Importer:
                 self.graph, self.evaluator, self.random = outer
 
         def call(evaluator: PartialEvaluator, given: Sequence[Held | None]) -> Call:
-            return Call(node, given, opset, evaluator, subgraph, self.makers, source, self.strings, self.random)
+            made = Call(node, given, opset, evaluator, subgraph, self.makers, source, self.strings, self.random)
+            made.declared_rank = self.declared_ranks.get(node.output[0]) if entry.holds else None
+            return made
 
         before, source = len(self.graph.nodes), self._source(node)
         check_count(node, opset, source)

@@ -45,6 +45,7 @@ from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.rounded.round_attention import round_attention
 from weft.graph.passes.rounded.round_beside import round_beside
 from weft.graph.passes.simplify_calls import simplify_calls
+from weft.graph.passes.states.append_in_place import append_in_place
 from weft.graph.passes.states.read_states_in_place import read_states_in_place
 from weft.graph.passes.states.write_states_in_place import write_states_in_place
 from weft.graph.passes.widen_halves import widen_halves
@@ -136,6 +137,7 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("eliminate_common_subexpressions", alone(eliminate_common_subexpressions), 1),
     # reshapes and transpositions are as simple as they get; repeated heads are slices of states
     Pass("group_queries", alone(group_queries), 1),
+    Pass("append_in_place", alone(append_in_place), 1),
     Pass("write_states_in_place", alone(write_states_in_place), 1),
     Pass("read_states_in_place", alone(read_states_in_place), 1),
     # normalizations go into weights while convolutions still have the weights and layouts of the model

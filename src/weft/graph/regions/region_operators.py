@@ -3,6 +3,8 @@
     y = if(c, x, then=T, other=E, shapes=((n,),))          T and E take x; one of them runs
     s, r, trips = loop(most, go_on, s0, x, body=B, states=1, scans=1, shapes=((3,), (m, 3)), counted=True)
                                                            B takes (step, s, x), and makes (go on, s, a row of r)
+    s, n, trips = loop(most, go_on, s0, n0, x, body=B, states=2, scans=0, appends=((0, 0, 1),), ...)
+                                                           B makes (go on, rows, n'): s, of n rows, has these at its end
 
 Inputs behind those that are named here are *captures*: values of the graph around, which every region takes at its end. Constants
 are no captures: regions use them as they are. A result whose shape has a late size that is read from another result of the same
@@ -44,6 +46,24 @@ class RegionOperator(Operator):
 def regions_of(node: Node) -> tuple[Graph, ...]:
     """Returns the regions of a node, in the order of the attributes that they are."""
     return tuple([a for _, a in node.attributes if isinstance(a, Graph)]) if node.operator.has_regions else ()
+
+
+@dataclass(frozen=True)
+class Append:
+    """A *state* of a loop that an iteration makes rows for, at its end along *axis*: its body's result are these alone.
+
+    The state of number *size*, a vector of one number, has the state's size along the axis.
+    """
+
+    state: int
+    axis: int
+    size: int
+
+
+def appends_of(loop: Node) -> dict[int, Append]:
+    """Returns the states that a loop appends to, by their numbers."""
+    known: Mapping[str, Any] = dict(loop.attributes)
+    return {a[0]: Append(*a) for a in known.get("appends", ())}
 
 
 def captures_begin(node: Node) -> int:
@@ -102,4 +122,4 @@ IF: Final = RegionOperator("if", _no_formula, rule=_if)
 LOOP: Final = RegionOperator("loop", _no_formula, rule=_loop)
 REGION_OPERATORS: Final = {op.name: op for op in (IF, LOOP)}
 
-__all__ = ["IF", "LOOP", "REGION_OPERATORS", "RegionOperator", "captures_begin", "regions_of"]
+__all__ = ["IF", "LOOP", "REGION_OPERATORS", "Append", "RegionOperator", "appends_of", "captures_begin", "regions_of"]

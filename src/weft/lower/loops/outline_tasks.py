@@ -6,6 +6,10 @@
                                                for i in range(begin, end):
                                                    B[i] = A[i] * 2.0
 
+    for i in parallel(0, 8, task_inside=1):    for k in range(0, 64):
+        for k in range(0, 64):         ->          for i in range(begin, end):
+            S(i, k)                                    S(i, k)
+
 A call of a task means: run all of `begin .. end - 1`, in any pieces, in any order, at the same time or not. Only the outermost
 parallel loops become tasks; those inside them run one iteration at a time.
 """
@@ -29,11 +33,14 @@ from weft.loop import (
     Stmt,
     Store,
     Task,
+    TaskInside,
     View,
     bound_vars,
+    find_note,
     own_exprs,
     statements,
     without_moot_notes,
+    without_notes,
 )
 from weft.lower.stmt_rewriter import Steps, StmtRewriter
 
@@ -63,7 +70,9 @@ class _Outline(StmtRewriter):
         self.parallel -= is_parallel
         kind = LoopKind.SERIAL if is_parallel else s.kind
         loop = For(s.var, s.begin, s.extent, kind, body, s.notes)
-        return self._task(loop) if is_parallel and not self.parallel else loop
+        if not is_parallel:
+            return loop
+        return inside_loops(loop) if self.parallel else self._task(loop)
 
     def _task(self, loop: For) -> Call:
         """Makes a task of *loop* and returns the call that runs all of it."""
@@ -72,12 +81,38 @@ class _Outline(StmtRewriter):
         body = loop.body
         if loop.begin is not ZERO:
             body = substitute(body, {loop.var: loop.begin + loop.var})
-        piece = For(loop.var, begin, end - begin, LoopKind.SERIAL, body, loop.notes)
+        piece = inside_loops(For(loop.var, begin, end - begin, LoopKind.SERIAL, body, loop.notes))
         buffers, scalars = captured(piece, {begin, end})
         params: tuple[Param, ...] = (begin, end, *buffers, *scalars)
         self.tasks.append(without_moot_notes(Function(name, params, piece, (Task(),))))
         addresses: list[Expr] = [Address(b, tuple([ZERO] * b.rank)) for b in buffers]
         return Call(name, (ZERO, loop.extent, *addresses, *scalars))
+
+
+def inside_loops(loop: For) -> Stmt:
+    """Returns a *loop* of independent iterations inside of as many loops under it as its note `TaskInside` says.
+
+    Where other passes have put something between them, it stays outside.
+    """
+    note = find_note(loop.notes, TaskInside)
+    around: list[For] = []
+    inner: Stmt = loop
+    for _ in range(note.loops if note is not None else 0):
+        inner = inner.body if isinstance(inner, For) else inner
+        if not isinstance(inner, For) or inner.kind is not LoopKind.SERIAL or _depends_on(inner, loop.var):
+            return loop
+        around.append(inner)
+    body: Stmt = loop
+    if around:
+        notes = without_notes(loop.notes, TaskInside)
+        body = For(loop.var, loop.begin, loop.extent, loop.kind, around[-1].body, notes)
+    for f in reversed(around):
+        body = For(f.var, f.begin, f.extent, f.kind, body, f.notes)
+    return body
+
+
+def _depends_on(loop: For, var: Var) -> bool:
+    return any(v is var for e in (loop.begin, loop.extent) for v in free_vars(e))
 
 
 def captured(body: Stmt, own: Iterable[Var]) -> tuple[list[Buffer], list[Var]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft.loop import For, LoopKind, Program, Stmt, map_stmts
+from weft.lower.loops.outline_tasks import inside_loops
 
 
 def serialize_loops(program: Program) -> Program:
@@ -18,5 +19,5 @@ def serialize_loops(program: Program) -> Program:
 
 def _serial(s: Stmt) -> Stmt | None:
     if isinstance(s, For) and s.kind is LoopKind.PARALLEL:
-        return For(s.var, s.begin, s.extent, LoopKind.SERIAL, s.body, s.notes)
+        return inside_loops(For(s.var, s.begin, s.extent, LoopKind.SERIAL, s.body, s.notes))
     return None

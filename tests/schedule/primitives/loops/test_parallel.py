@@ -23,6 +23,19 @@ def test_a_loop(golden: Callable[[str], None]) -> None:
     golden(transition(case.program, s.program))
 
 
+def test_inside_of_a_loop(golden: Callable[[str], None]) -> None:
+    """The rows of a thread are inside of the reduction, of which it runs each step once."""
+    case = matmul()
+    s = Schedule(case.program)
+    i, j, k = s.loops(s.block("C"))
+    s.reorder([i, k, j])
+    s.parallel(i, inside=1)
+    check(case, s.program)
+    golden(transition(case.program, s.program))
+    t = Schedule(case.program)
+    assert "there are no 3 serial loops right under it" in refusal(lambda: t.parallel(t.loops(t.block("C"))[0], inside=3))
+
+
 def test_symbolic() -> None:
     case = symbolic_matmul()
     s = Schedule(case.program)

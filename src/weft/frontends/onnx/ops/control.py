@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto, ValueInfoProto
 
-from weft.cost import MOST_SEQUENCE_STEPS, MOST_UNROLLED_STEPS
+from weft.cost import MOST_SEQUENCE_STEPS, MOST_SIZES_OF_ELEMENTS, MOST_UNROLLED_STEPS
 from weft.frontends.onnx.call import Call, Held, HeldResults, Operand, Results
 from weft.frontends.onnx.held import NoTensor, TensorSequence, tensors_of
-from weft.frontends.onnx.held_forms import Form, as_form, form_of, held_of, joined
+from weft.frontends.onnx.held_forms import FixedForm, Form, LateForm, as_form, form_of, held_of, joined
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import Builder, CompileTimeConstant, static_sizes
@@ -20,7 +20,7 @@ from weft.graph.composites.branches_and_loops import Region, branch_of
 from weft.graph.composites.run_time import late_shapes
 from weft.graph.composites.sequences import element, stack
 from weft.support.dtypes import bool_
-from weft.support.errors import UnknownValues
+from weft.support.errors import ModelError, UnknownValues
 
 
 @translates(
@@ -105,15 +105,17 @@ def _loop_of_regions(c: Call, given: Sequence[Held]) -> HeldResults:
     body: GraphProto = c.attributes["body"]
     names = [i.name for i in body.input]
     _check_outputs(c, body, 1 + len(given))
-    forms = [form_of(held) for held in given]
+    forms = first = [form_of(held) for held in given]
+    ranks, refused = iter(range(MOST_SIZES_OF_ELEMENTS)), None
 
     def step(r: Builder, number: Operand, now: Sequence[Operand]) -> tuple[Operand, list[Operand], list[Operand]]:
+        nonlocal forms
         bound = _bound(c, names, [number, c.scalar(True, bool_), *held_of(forms, now)])
         go_on, *made = c.subgraph(body, bound, r.evaluator, number)
         states = made[: len(given)]
         wider = [_form_of_state(c, f, held) for f, held in zip(forms, states, strict=True)]
         if wider != forms:
-            forms[:] = wider
+            forms = wider
             raise _OtherFormsError
         rows = _tensors(c, made[len(given) :], "a row")
         rows = [_of_declared(r, v, o) for v, o in zip(rows, body.output[1 + len(given) :], strict=True)]
@@ -124,7 +126,23 @@ def _loop_of_regions(c: Call, given: Sequence[Held]) -> HeldResults:
             last, rows = branches_and_loops.loop(c, c.optional(0), c.optional(1), _in_forms(c, given, forms), step)
         except _OtherFormsError:
             continue
+        except ModelError as error:
+            refused = refused or error
+            forms = _with_rank_of_empty(first, next(ranks, None))
+            if forms == first:
+                raise refused from None
+            continue
         return *held_of(forms, last), *rows
+
+
+def _with_rank_of_empty(forms: Sequence[Form], rank: int | None) -> list[Form]:
+    """Returns the forms of states, where empty sequences are those of any number of tensors of *rank*, if there is one.
+
+    A body may read from a sequence that is empty at first, in iterations that have something in it.
+    """
+    if rank is None:
+        return list(forms)
+    return [LateForm(f.dtype, rank, rank) if isinstance(f, FixedForm) and not f.ranks else f for f in forms]
 
 
 def _form_of_state(c: Call, form: Form, held: Held) -> Form:

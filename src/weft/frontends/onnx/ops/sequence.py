@@ -61,12 +61,16 @@ def sequence_erase(c: Call) -> HeldResults:
     return TensorSequence((*found.elements[:at], *found.elements[at + 1 :]), found.dtype)
 
 
-@translates("SequenceAt", holds=True, limits="sequences whose tensors have an unknown number of dimensions")
+@translates(
+    "SequenceAt",
+    holds=True,
+    limits="tensors whose number of dimensions nothing tells or declares",
+)
 def sequence_at(c: Call) -> HeldResults:
     """The tensor at a position."""
     found = c.sequence(0)
     if isinstance(found, LateSequence) or not c.is_known(1):
-        return late_sequences.tensor_at(c, _late(c, found), c.input(1))
+        return late_sequences.tensor_at(c, _late(c, found), c.input(1), c.declared_rank)
     return found.elements[_position(c, 1, len(found.elements))]
 
 
@@ -134,12 +138,16 @@ def _equal_sizes(c: Call, total: int) -> list[int]:
     return [min(piece, total - begin) for begin in range(0, total, piece)]
 
 
-@translates("ConcatFromSequence", holds=True, limits="sequences whose tensors have an unknown number of dimensions")
+@translates(
+    "ConcatFromSequence",
+    holds=True,
+    limits="tensors whose number of dimensions nothing tells or declares",
+)
 def concat_from_sequence(c: Call) -> HeldResults:
     """The tensors one after another along an axis, which is a new one with `new_axis`."""
     found, axis, new = c.sequence(0), c.integer("axis", 0), c.flag("new_axis", False)
     if isinstance(found, LateSequence):
-        return (late_sequences.stacked if new else late_sequences.concatenated)(c, found, axis)
+        return (late_sequences.stacked if new else late_sequences.concatenated)(c, found, axis, c.declared_rank)
     parts = found.elements
     if not parts:
         c.fail("its sequence is empty", UNFIT)

@@ -28,11 +28,15 @@ from weft.support.errors import UnknownValues
 
 @dataclass(frozen=True)
 class LateSequence:
-    """A sequence: the *elements* of its tensors, and a row of *shapes* for each; *rank* is that of all, where that is known."""
+    """A sequence: the *elements* of its tensors, and a row of *shapes* for each; *rank* is that of all, where that is known.
+
+    *tail* are the tensors at its end, as far as they are known one by one.
+    """
 
     elements: Operand
     shapes: Operand
     rank: int | None
+    tail: tuple[Operand, ...] = ()
 
     @property
     def dtype(self) -> DType:
@@ -99,9 +103,7 @@ def checked(b: Builder, s: LateSequence, what: str) -> LateSequence:
         given,
     )
     if s.rank is not None:
-        ranks = b.add("slice", s.shapes, starts=(0,), ends=(1,), axes=(1,), steps=(1,))
-        others = b.add("logical_not", b.add("equal", ranks, b.scalar(s.rank, i64)))
-        _require_none(b, others, f"{what} has tensors of another rank than {s.rank}")
+        _require_rank(b, s, s.rank, f"{what} has tensors of another rank than {s.rank}")
     return s
 
 
@@ -118,14 +120,24 @@ def widened(b: Builder, s: LateSequence, columns: int, rank: int | None) -> Late
     if not more:
         return replace(s, rank=rank)
     ones = b.add("full", shape=(s.count, more), value=1, dtype=i64)
-    return LateSequence(s.elements, b.add("concat", s.shapes, ones, axis=1), rank)
+    return LateSequence(s.elements, b.add("concat", s.shapes, ones, axis=1), rank, s.tail)
 
 
-def tensor_at(b: Builder, s: LateSequence, position: Operand) -> Operand:
-    """Returns the tensor at *position*, counted from the end if it is negative; calls with another position are refused."""
-    rank = _known_rank(b, s)
+def tensor_at(b: Builder, s: LateSequence, position: Operand, declared: int | None = None) -> Operand:
+    """Returns the tensor at *position*, counted from the end if it is negative; calls with another position are refused.
+
+    Where tensors may have several ranks, it has the one *declared*, and calls in which it has another are refused.
+    """
+    from_end = _from_end(position)
+    if 0 < from_end <= len(s.tail):
+        return s.tail[-from_end]
+    rank = _known_rank(b, s, declared)
     place = _place(b, s, position)
+    s = widened(b, s, max(rank, s.columns), s.rank)
     row = b.add("slice", s.shapes, starts=(place - 1,), ends=(place,), axes=(0,), steps=(1,), inside=True)
+    if s.rank is None:
+        found = as_expr(b.late_number(element(b, row, 1, 0), "rank", "a number of dimensions"), INDEX)
+        b.require(eq(found, rank), f"its tensor has {{0}} dimensions, and the model declares {rank}", found)
     sizes = [as_expr(n, INDEX) for n in _late_sizes(b, row, rank)]
     begin = _begin(b, s, place)
     piece = b.add(
@@ -142,14 +154,39 @@ def _late_sizes(b: Builder, row: Operand, rank: int) -> list[int | Expr]:
     return b.late_sizes(b.reshape(sizes, (rank,)), "size", "a size of a tensor of a sequence")
 
 
-def _known_rank(b: Builder, s: LateSequence) -> int:
-    if s.rank is None:
+def _from_end(position: Operand) -> int:
+    """Returns how far from the end a position is that is known and negative: 1 for the last; 0 for another."""
+    if not isinstance(position, CompileTimeConstant) or position.symbolic:
+        return 0
+    return max(0, -int(position.array.reshape(-1)[0]))
+
+
+def _known_rank(b: Builder, s: LateSequence, declared: int | None) -> int:
+    """Returns the rank of a sequence's tensors, or else that *declared*."""
+    known = declared if s.rank is None else s.rank
+    if known is None:
         b.fail(
             f"the number of dimensions of its result is that of the tensors of {s!r}",
-            "declare the rank of the sequence's tensors, or give their shapes: shapes={...}",
+            "declare the rank of the sequence's tensors, or of the result in the model's value_info, as in "
+            "make_tensor_value_info(name, type, ['a', 'b']); or give the tensors' shapes: shapes={...}",
             UnknownValues,
         )
-    return s.rank
+    return known
+
+
+def _of_one_rank(b: Builder, s: LateSequence, declared: int | None) -> tuple[LateSequence, int]:
+    """Returns a sequence, and the rank of all its tensors; calls in which one has another than that *declared* are refused."""
+    rank = _known_rank(b, s, declared)
+    if s.rank is not None:
+        return s, rank
+    _require_rank(b, s, rank, f"its sequence has tensors of another rank than {rank}, which the model declares")
+    return widened(b, s, max(rank, s.columns), rank), rank
+
+
+def _require_rank(b: Builder, s: LateSequence, rank: int, message: str) -> None:
+    """Refuses calls in which a tensor has another rank."""
+    ranks = b.add("slice", s.shapes, starts=(0,), ends=(1,), axes=(1,), steps=(1,))
+    _require_none(b, b.add("logical_not", b.add("equal", ranks, b.scalar(rank, i64))), message)
 
 
 def _place(b: Builder, s: LateSequence, position: Operand, *, last: int = 0) -> Expr:
@@ -203,7 +240,7 @@ def inserted(b: Builder, s: LateSequence, x: Operand, position: Operand | None) 
     row = b.reshape(b.vector(_row(x, s.columns)), (1, 1 + s.columns))
     if position is None:
         elements, shapes = concat(b, [s.elements, _flat(b, x)], 0), concat(b, [s.shapes, row], 0)
-        return LateSequence(elements, shapes, rank)
+        return LateSequence(elements, shapes, rank, (*s.tail, x))
     place = _place(b, s, position, last=1)
     before, behind = _parted(b, s.elements, _begin(b, s, place))
     rows, rest = _parted(b, s.shapes, place - 1)
@@ -212,16 +249,21 @@ def inserted(b: Builder, s: LateSequence, x: Operand, position: Operand | None) 
 
 def erased(b: Builder, s: LateSequence, position: Operand) -> LateSequence:
     """Returns the sequence without the tensor at *position*."""
+    from_end = _from_end(position)
+    tail = s.tail[:-from_end] + s.tail[len(s.tail) - from_end + 1 :] if 0 < from_end <= len(s.tail) else ()
     place = _place(b, s, position)
     begin, end = _begin(b, s, place), _begin(b, s, place + 1)
     before, behind = _parted(b, s.elements, begin, end - begin)
     rows, rest = _parted(b, s.shapes, place - 1, ONE)
-    return LateSequence(concat(b, [before, behind], 0), concat(b, [rows, rest], 0), s.rank)
+    return LateSequence(concat(b, [before, behind], 0), concat(b, [rows, rest], 0), s.rank, tail)
 
 
-def concatenated(b: Builder, s: LateSequence, axis: int) -> Operand:
-    """Returns the tensors one after another along *axis*; calls in which they differ in another size are refused."""
-    rank = _known_rank(b, s)
+def concatenated(b: Builder, s: LateSequence, axis: int, declared: int | None = None) -> Operand:
+    """Returns the tensors one after another along *axis*; calls in which they differ in another size are refused.
+
+    *declared* is the rank of the result, if the model tells it.
+    """
+    s, rank = _of_one_rank(b, s, declared)
     axis = b.axis_of(axis, rank)
     shape = _common_sizes(b, s, rank, axis)
     sizes = element(b, s.shapes, 1, 1 + axis)
@@ -230,9 +272,12 @@ def concatenated(b: Builder, s: LateSequence, axis: int) -> Operand:
     return b.add("reshape_checked", of_pieces(b, s.elements, shape, axis, sizes), shape=tuple(shape))
 
 
-def stacked(b: Builder, s: LateSequence, axis: int) -> Operand:
-    """Returns tensors of one shape as one with a new dimension at *axis*; calls in which shapes differ are refused."""
-    rank = _known_rank(b, s)
+def stacked(b: Builder, s: LateSequence, axis: int, declared: int | None = None) -> Operand:
+    """Returns tensors of one shape as one with a new dimension at *axis*; calls in which shapes differ are refused.
+
+    *declared* is the rank of the result, if the model tells it.
+    """
+    s, rank = _of_one_rank(b, s, declared - 1 if declared else None)
     axis = b.axis_of(axis, rank + 1)
     shape = _common_sizes(b, s, rank, None)
     rows = b.add("reshape_checked", s.elements, shape=(s.count, *shape))

@@ -1,6 +1,11 @@
 """The rule for recurrences, and for updates in order: time stays in order, and each step is computed in vectors.
 
-Loops outside of time, such as those over the rows that updates along an axis go to, are shared among threads.
+Loops outside of time, such as those over the rows that updates along an axis go to, are shared among threads. Where there are
+none, columns are, along which updates go to elements of their own: each thread applies all updates, in order, to its columns.
+
+    for i in range(0, 50000):                           for c in parallel(0, 2):
+        for j in range(0, 64):                  ->          for i in range(0, 50000):
+            y[t[i], j] = y[t[i], j] + u[i, j]                   for j in vectorized(0, 32): ...
 
 Within a step, a reduction along whose last axis its inputs are contiguous computes a few vectors of results at once, with the
 reduction outside of them; any other gets partial results in lanes. Tensors that do not depend on a state are computed before,
@@ -19,6 +24,7 @@ from weft.schedule.cursors.tree import blocks_in
 from weft.schedule.rules.block_facts import block_of, is_reduction, is_tileable, reduce_axes
 from weft.schedule.rules.cpu.horizontal_reduction import reduce_horizontally
 from weft.schedule.rules.cpu.parallel import parallelize
+from weft.schedule.rules.cpu.share_columns import share_columns
 from weft.schedule.rules.cpu.vectorize_axis import reduce_in_vectors, vectorize_last
 from weft.schedule.schedule import Schedule
 
@@ -32,6 +38,11 @@ def schedule_scans(s: Schedule, p: Planner) -> set[BlockRef]:
         loops = list(s.loops(ref))
         depth = max([n + 1 for n, f in enumerate(loops) if f.var in time], default=0)
         if depth or (is_reduction(block_of(s, ref)) and not is_tileable(s, ref)):
+            inner = share_columns(s, ref, loops[:depth], loops[depth:], p) if loops[0].var in time else None
+            if inner is not None:
+                vectorize_last(s, inner, p.lanes(block_of(s, ref).writes[0].buffer.dtype.bits))
+                placed.add(ref)
+                continue
             _schedule(s, ref, loops[depth:], p)
             parallelize(s, ref, list(takewhile(lambda f: f.var not in time, loops[:depth])), p)
             placed.add(ref)
