@@ -22,9 +22,9 @@ from weft.te import compute, placeholder, scan, scatter, sum_, to_program
 Array = np.ndarray[Any, Any]
 SHAPES = {"whole vectors": (9, 64), "rows of rows": (9, 4, 5), "few columns": (9, 10)}
 PARTS: dict[str, Callable[[Array, tuple[Array, ...], Array], None]] = {
-    "add": lambda y, t, u: np.add.at(y, t, u),
-    "mul": lambda y, t, u: np.multiply.at(y, t, u),
-    "max": lambda y, t, u: np.maximum.at(y, t, u),
+    "add": np.add.at,
+    "mul": np.multiply.at,
+    "max": np.maximum.at,
     "none": lambda y, t, u: y.__setitem__(t, u),
 }
 
@@ -53,7 +53,9 @@ def test_few_updates_are_not_shared() -> None:
 
 def test_recurrences_are_not_shared() -> None:
     """A step of one column may read another of the step before."""
-    x, first, before = (placeholder(shape, f32, n) for n, shape in (("x", (500, 64)), ("s0", (1, 64)), ("s", (500, 64))))
+    x, first, before = (
+        placeholder(shape, f32, n) for n, shape in (("x", (500, 64)), ("s0", (1, 64)), ("s", (500, 64)))
+    )
     then = compute((500, 64), lambda t, j: before[t - 1, 63 - j] + x[t, j], "then")
     made = scan([first], [then], [before])
     program = to_program([x, first], made)

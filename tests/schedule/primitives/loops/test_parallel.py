@@ -33,7 +33,9 @@ def test_inside_of_a_loop(golden: Callable[[str], None]) -> None:
     check(case, s.program)
     golden(transition(case.program, s.program))
     t = Schedule(case.program)
-    assert "there are no 3 serial loops right under it" in refusal(lambda: t.parallel(t.loops(t.block("C"))[0], inside=3))
+    assert "there are no 3 serial loops right under it" in refusal(
+        lambda: t.parallel(t.loops(t.block("C"))[0], inside=3)
+    )
 
 
 def test_symbolic() -> None:
