@@ -42,7 +42,7 @@ def pictures() -> Any:
         layers.UpSampling2D(2, interpolation="lanczos3")(given),
         layers.Resizing(9, 13, interpolation="lanczos5", antialias=True)(given),
         layers.CenterCrop(14, 9)(given),
-        layers.Pipeline([layers.Rescaling(0.5), layers.Resizing(4, 3)])(layers.RandomCrop(5, 5)(given)),
+        layers.Pipeline([layers.Rescaling(0.5), layers.Resizing(4, 3)])(layers.RandomCrop(12, 10)(given)),
         layers.AdaptiveAveragePooling2D((5, 3))(given),
         layers.AdaptiveMaxPooling2D(4)(layers.Solarization()(given)),
         layers.AdaptiveMaxPooling1D(5)(layers.Reshape((12, 20))(given)),

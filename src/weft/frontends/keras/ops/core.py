@@ -9,7 +9,7 @@ import numpy as np
 from weft.frontends.keras.call import Call
 from weft.frontends.keras.ops.nonlinearity import activated, activation_of
 from weft.frontends.keras.registry import translates
-from weft.graph.builder import Operand, total
+from weft.graph.builder import Operand, static_sizes, total
 from weft.graph.composites.einsum import einsum
 from weft.support.dtypes import bool_, f32, i32, i64
 
@@ -33,11 +33,21 @@ _CHANGES: Final = (
 
 @translates("Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "GaussianDropout", "AlphaDropout")
 @translates("GaussianNoise", "ActivityRegularization", "Identity")
-@translates(*[f"Random{name}" for name in _CHANGES], "RandomCrop")
+@translates(*[f"Random{name}" for name in _CHANGES])
 @translates("AugMix", "CutMix", "MixUp", "RandAugment", "Solarization")
 def identity(c: Call) -> Operand:
     """Layers of training, which pass on their input."""
     return c.tensor()
+
+
+@translates("RandomCrop")
+def random_crop(c: Call) -> Operand:
+    """Images of the size to which training cuts larger ones; for those, versions of Keras do different things."""
+    x = c.tensor(rank=4)
+    wanted = [c.integer("height"), c.integer("width")]
+    if static_sizes(c.first(x, last=c.channels_last).shape[2:]) != wanted:
+        c.fail(f"it crops {x!r} to {wanted}, which versions of Keras do in different ways", "use a CenterCrop")
+    return x
 
 
 @translates("Dense")

@@ -65,9 +65,6 @@ def _squareplus(b: Builder, x: Operand) -> Operand:
     return b.add("mul", b.add("add", x, root), b.scalar(0.5, x.dtype))
 
 
-ALONG_CHANNELS: Final = ("softmax", "log_softmax", "glu")
-"""Functions whose results are not each of one element."""
-
 FUNCTIONS: Final = Registry[str, Function]("Keras activation function")
 """Activation functions by Keras's names."""
 
@@ -123,7 +120,7 @@ def activation_of(c: Call, setting: str = "activation") -> str:
 
 def activated(c: Call, x: Operand, name: str) -> Operand:
     """Applies an activation function; images keep their order of dimensions in memory, unless it goes along the channels."""
-    if name in ALONG_CHANNELS:
+    if name.endswith("softmax") or name == "glu":
         return FUNCTIONS[name](c, x)
     return c.pointwise(lambda v: FUNCTIONS[name](c, v), x)
 
