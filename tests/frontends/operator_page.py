@@ -28,8 +28,8 @@ class Format:
         """Returns the names of the table's entries, by the module that translates them."""
         for package in self.packages:
             found = importlib.import_module(f"weft.frontends.{package}")
-            for module in pkgutil.iter_modules(found.__path__):
-                importlib.import_module(f"{found.__name__}.{module.name}")
+            for module in pkgutil.walk_packages(found.__path__, f"{found.__name__}."):
+                importlib.import_module(module.name)
         place, _, attribute = self.table.partition(":")
         table = getattr(importlib.import_module(f"weft.frontends.{place}"), attribute)
         made: dict[str, list[str]] = defaultdict(list)
@@ -51,7 +51,7 @@ FORMATS: Final = (
             "Switch, Merge, Enter, Exit, NextIteration, LoopCond": "read where they are branches and loops, as TensorFlow's own "
             "functions write them; otherwise freeze the model with `lower_control_flow=False`, which leaves it in functions",
             "TensorArrays of TensorFlow 1 that grow, pieces of several sizes": "give arrays a size, and elements one shape",
-            "RaggedTensorToTensor": "rows of several lengths",
+            "DenseCountSparseOutput, and ragged tensors by `row_limits`": "count in dense tensors; give row splits",
             "NonMaxSuppressionV5 with soft suppression": "no operator of Weft's lowers scores",
             "CudnnRNN": "save the model with layers that are written out, as Keras does by default",
             "DecodeJpeg and other readers, strings, hash tables": "prepare inputs before the call",
@@ -81,7 +81,9 @@ FORMATS: Final = (
         {
             "Lambda, subclassed layers and models": "Python code, which is not run",
             "stateful recurrences, cells of one's own": "not supported",
-            "RandomCrop, MixUp, CutMix, AugMix, RandAugment": "images changed in inference too, or several taken together",
+            "Hashing, HashedCrossing, StringLookup, TextVectorization": "strings: look them up before the call",
+            "STFTSpectrogram, MelSpectrogram, AutoContrast, Equalization": "prepare inputs before the call",
+            "StackedRNNCells called by itself": "call its cells one after another, or put them into an RNN",
             "ThresholdedReLU, and others that Keras 3 no longer has": "load the model in Keras 3, and save it again",
         },
     ),
@@ -139,7 +141,7 @@ FORMATS: Final = (
         "layers",
         {
             "PriorBox, DetectionOutput, ROIPooling, Proposal": "the last steps of detectors",
-            "RNN, LSTM, Recurrent, Interp, SPP, Python": "not supported",
+            "Interp, Python, losses and Accuracy": "not supported",
         },
     ),
     Format(

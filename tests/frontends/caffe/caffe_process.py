@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 os.environ["GLOG_minloglevel"] = "2"  # noqa: SIM112 (glog's own name)
 
 import caffe
 import numpy as np
+
+KINDS = {"cont": 2, "flags": 2, "rows": 3}
+"""Inputs of whole numbers below these."""
 
 
 def main(folder: str, seed: int) -> None:
@@ -28,15 +32,24 @@ def main(folder: str, seed: int) -> None:
             elif kinds[name] == "Scale" and k == 0:
                 made = rng.uniform(0.5, 1.5, shape)
             blob.data[...] = made
-    values = {}
+    values = run(net, rng, "")
+    if {"LSTM", "RNN"} & set(kinds.values()):  # whose sequences go on in the next run
+        values.update(run(net, rng, "next_"))
+    net.save(os.path.join(folder, "net.caffemodel"))
+    np.savez(os.path.join(folder, "values.npz"), **values)
+
+
+def run(net: caffe.Net, rng: np.random.Generator, prefix: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
     for name in net.inputs:
         blob = net.blobs[name].data
         blob[...] = rng.standard_normal(blob.shape) if blob.ndim > 2 else rng.integers(0, 20, blob.shape)
-        values["in/" + name] = blob.copy()
+        if name in KINDS:
+            blob[...] %= KINDS[name]
+        values[prefix + "in/" + name] = blob.copy()
     for name, y in net.forward().items():
-        values["out/" + name] = y.copy()
-    net.save(os.path.join(folder, "net.caffemodel"))
-    np.savez(os.path.join(folder, "values.npz"), **values)
+        values[prefix + "out/" + name] = y.copy()
+    return values
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """Has Caffe save networks and run them, and stores their weights with its results in `own.npz`.
 
-`CAFFE_PYTHON=... python -m tests.frontends.caffe.make_own`: the path of a Python that has Caffe, such as one of version 3.8 with
-`pip install kendryte-caffe "protobuf<3.21"`.
+`CAFFE_PYTHON=... python -m tests.frontends.caffe.make_own [NAME ...]`, for all networks or those named: the path of a Python
+that has Caffe, such as one of version 3.8 with `pip install kendryte-caffe "protobuf<3.21"`.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,13 @@ def make(layers: list[Layer], seed: int, folder: Path) -> dict[str, Any]:
         return dict(values)
 
 
-def main() -> None:
+def main(*names: str) -> None:
     stored: dict[str, Any] = {}
+    with np.load(PLACE) as held:  # what is not named stays as it is
+        stored |= {key: a for key, a in held.items() if names and key.split(":")[0] not in names}
     for name, layers in NETWORKS.items():
+        if names and name not in names:
+            continue
         with tempfile.TemporaryDirectory() as folder:
             made = make(layers, 7, Path(folder))
             made["weights"] = np.frombuffer((Path(folder) / "net.caffemodel").read_bytes(), np.uint8)
@@ -40,4 +45,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -17,7 +17,13 @@ PARAMETERS = {
     "ConvolutionDepthwise": "convolution_param",
     "ShuffleChannel": "shuffle_channel_param",
     "Normalize": "norm_param",
+    "ContinuationIndicator": "continuation_indicator_param",
+    "DummyData": "dummy_data_param",
+    "Im2col": "convolution_param",
+    "LSTM": "recurrent_param",
+    "RNN": "recurrent_param",
 }
+SOURCES = ("ContinuationIndicator", "DummyData", "Parameter")
 
 
 class Net:
@@ -27,10 +33,14 @@ class Net:
         self.layers = [Layer("Input", "data", [], ["data"], {"input_param": {"shape": {"dim": list(shape)}}})]
         self.last = "data"
 
+    def more(self, name: str, *shape: int) -> None:
+        """Adds another input."""
+        self.layers.append(Layer("Input", name, [], [name], {"input_param": {"shape": {"dim": list(shape)}}}))
+
     def add(self, kind: str, of: str = "", tops: str = "", in_place: bool = False, **parameters: Any) -> str:
         """Adds a layer, and returns the name of its (first) result."""
         name = f"{kind.lower()}{len(self.layers)}"
-        bottoms = of.split() or [self.last]
+        bottoms = [] if kind in SOURCES else of.split() or [self.last]
         results = [self.last] if in_place else tops.split() or [name]
         own = PARAMETERS.get(kind, f"{kind.lower()}_param")
         self.layers.append(Layer(kind, name, bottoms, results, {own: parameters} if parameters else {}))
@@ -158,6 +168,8 @@ def forks() -> Net:
     net.add("BN", bn_mode="INFERENCE")
     net.add("ConvolutionDepthwise", num_output=8, kernel_size=3, stride=2, bias_term=False)
     net.add("BN", eps=0.01)
+    net.add("BatchNorm", use_global_stats=False, eps=0.001)
+    net.add("Clip", min=-0.5, max=0.75)
     return net
 
 

@@ -119,7 +119,99 @@ def words() -> Net:
     return net
 
 
+def captions() -> Net:
+    """Recurrent layers: sequences of words and of images, with what is the same at all steps, and states as bottoms and tops."""
+    net = Net(3, 2, 5)
+    net.more("cont", 3, 2)
+    net.more("image", 2, 3, 2)
+    net.more("h", 1, 2, 4)
+    net.more("c", 1, 2, 4)
+    net.add("LSTM", "data cont", tops="seen", num_output=6)
+    net.add("LSTM", "seen cont image", tops="named", num_output=3)
+    net.add("LSTM", "named cont image h c", tops="out out_h out_c", num_output=4, expose_hidden=True)
+    net.add("RNN", "seen cont", tops="simple", num_output=5)
+    net.add("RNN", "simple cont image h", tops="end end_h", num_output=4, expose_hidden=True)
+    return net
+
+
+def long_sequence() -> Net:
+    """More steps than are written out, all sequences of which begin with the run; and an activation of gates by itself."""
+    net = Net(40, 2, 3)
+    net.add("ContinuationIndicator", tops="cont", time_step=40, batch_size=2)
+    net.add("Reverse", "data", tops="backwards", axis=0)
+    net.add("LSTM", "data cont", tops="there", num_output=4)
+    net.add("RNN", "backwards cont", tops="back", num_output=4)
+    net.add("Concat", "there back", axis=2)
+    net.more("memory", 1, 2, 4)
+    net.more("gates", 1, 2, 16)
+    net.more("goes_on", 1, 2)
+    net.add("LSTMUnit", "memory gates goes_on", tops="next given")
+    return net
+
+
+def choices() -> Net:
+    net = Net(3, 4, 6, 5)
+    net.more("rows", 4)
+    net.more("flags", 3)
+    net.add("ArgMax", "data", tops="place")
+    net.add("ArgMax", "data", tops="both", top_k=3, out_max_val=True)
+    net.add("ArgMax", "data", tops="classes", axis=1)
+    net.add("ArgMax", "data", tops="values", axis=-2, top_k=2, out_max_val=True)
+    net.add("Flatten", "data", tops="flat")
+    net.add("ArgMax", "flat", tops="ranked", top_k=5)
+    net.add("BatchReindex", "data rows", tops="reindexed")
+    net.add("Filter", "data flat flags", tops="kept flat_kept")
+    net.add("Parameter", "", tops="learnt", shape={"dim": [2, 3]})
+    net.add(
+        "DummyData",
+        "",
+        tops="ones fives",
+        shape={"dim": [3, 4]},
+        data_filler=[{"type": "constant", "value": 1}, {"type": "constant", "value": 5}],
+    )
+    net.add("Pooling", "data", tops="pooled places", pool="MAX", kernel_size=3, stride=2, pad=1)
+    return net
+
+
+def windows() -> Net:
+    net = Net(2, 3, 9, 11)
+    net.add("Im2col", "data", tops="columns", kernel_size=3, stride=2, pad=1)
+    net.add("Im2col", "data", tops="apart", kernel_h=2, kernel_w=3, dilation=2, pad=0)
+    for pool in ("MAX", "AVE"):
+        net.add("SPP", "data", tops=f"pyramid{pool}", pyramid_height=3, pool=pool)
+        net.add("SPP", "data", tops=f"flat{pool}", pyramid_height=1, pool=pool)
+    net.add("MVN", "data", tops="mvn", across_channels=False)
+    return net
+
+
+def volumes() -> Net:
+    net = Net(2, 4, 5, 6, 7)
+    net.add("Convolution", num_output=6, kernel_size=[3, 2, 3], stride=[1, 2, 2], pad=[1, 0, 1], group=2)
+    net.add("ReLU", in_place=True)
+    net.add("Deconvolution", num_output=4, kernel_size=2, stride=2)
+    net.add("Reshape", shape={"dim": [2, 4, 10, -1]}, tops="rows")
+    net.add("Convolution", "rows", num_output=3, kernel_size=3, axis=2)
+    net.add("Reshape", "rows", shape={"dim": [2, 4, -1]}, tops="row")
+    net.add("Convolution", "row row", tops="x y", num_output=3, kernel_size=5, stride=4, dilation=2)
+    return net
+
+
 NETWORKS = {
     **{name: COMMON[name] for name in ("alexnet", "squeezenet", "resnet")},
-    **{f.__name__: f().layers for f in (lenet, googlenet, detector, segmenter, functions, words)},
+    **{
+        f.__name__: f().layers
+        for f in (
+            lenet,
+            googlenet,
+            detector,
+            segmenter,
+            functions,
+            words,
+            captions,
+            long_sequence,
+            choices,
+            windows,
+            volumes,
+        )
+    },
 }

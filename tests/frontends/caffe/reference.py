@@ -131,6 +131,8 @@ class Reference:
 
     def BatchNorm(self, x: list[Array], p: Fields, one: Layer) -> Array:
         axes = tuple(d for d in range(x[0].ndim) if d != 1)
+        if not p.get("use_global_stats", True):
+            return (x[0] - x[0].mean(axes, keepdims=True)) / np.sqrt(x[0].var(axes, keepdims=True) + p["eps"])
         factor = 3.5
         made = [(v * factor).astype(np.float32) for v in (x[0].mean(axes), x[0].var(axes))]
         self.blobs[one.name] = [*made, np.array([factor], np.float32)]
@@ -166,6 +168,9 @@ class Reference:
 
     def ELU(self, x: list[Array], p: Fields, one: Layer) -> Array:
         return np.where(x[0] > 0, x[0], p.get("alpha", 1.0) * (np.exp(x[0]) - 1))
+
+    def Clip(self, x: list[Array], p: Fields, one: Layer) -> Array:
+        return np.clip(x[0], p["min"], p["max"])
 
     def Sigmoid(self, x: list[Array], p: Fields, one: Layer) -> Array:
         return 1 / (1 + np.exp(-x[0]))

@@ -71,7 +71,24 @@ def test_all_unsupported_layers_are_told_at_once(tmp_path: Path) -> None:
             START + one("Pooling", "pooling_param { pool: STOCHASTIC }"),
             "pool: STOCHASTIC (line 3) should be one of MAX, AVE, 0, 1",
         ),
-        (START + one("Pooling", 'top: "z" pooling_param { kernel_size: 2 }'), "it has 2 tops, and 1 are supported"),
+        (
+            START + one("Pooling", 'top: "z" pooling_param { pool: AVE kernel_size: 2 }'),
+            "it has 2 tops, and 1 are supported",
+        ),
+        (
+            START + one("LSTM", "recurrent_param { num_output: 2 }"),
+            "it has 1 bottoms, data: f32[1, 3, 8, 8]\n  hint: they are a sequence, its cont",
+        ),
+        (
+            START + one("ArgMax", "argmax_param { axis: 1 top_k: 4 }"),
+            "top_k: 4 is more than data: f32[1, 3, 8, 8] has along",
+        ),
+        (
+            START + one("DummyData", 'dummy_data_param { shape { dim: 1 } data_filler { type: "xavier" } }'),
+            "its data_filler draws numbers, of the type xavier\n  hint: give the deployed network",
+        ),
+        (START + one("SPP", "spp_param { pyramid_height: 5 }"), "is too small for its pyramid_height"),
+        (START + one("Im2col", "convolution_param { kernel_size: 9 }"), "its windows are larger than data"),
         (
             START + 'layers { name: "c" type: CONVOLUTION }',
             "format of 2014, with 1 fields `layers` from line 3 on: c\n  hint: rewrite",

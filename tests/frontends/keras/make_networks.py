@@ -16,6 +16,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 from tests.frontends.keras.operator_networks import further, operators, remaining
+from tests.frontends.keras.preparing_networks import categories, pictures, steps
 
 
 def images() -> Any:
@@ -287,6 +288,9 @@ NETWORKS: dict[str, Callable[[], Any]] = {
             further,
             films,
             cells,
+            categories,
+            pictures,
+            steps,
         ),
     )
 }

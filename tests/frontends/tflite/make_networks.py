@@ -91,6 +91,15 @@ def gru() -> Any:
     return tf.keras.Model(inputs, layers.Dense(4)(layers.GRU(10)(layers.LayerNormalization()(x))))
 
 
+def unrolled_gru() -> Any:
+    """Recurrent units step by step: products of one weight with inputs of several scales, to which one bias is added."""
+    inputs = layers.Input(batch_shape=(1, 6, 6))
+    return tf.keras.Model(
+        inputs,
+        layers.Dense(8)(layers.GRU(8, unroll=True, bias_initializer=tf.keras.initializers.RandomNormal(0, 1))(inputs)),
+    )
+
+
 def encoder() -> Any:
     """Layers of a transformer over embedded tokens."""
     inputs = layers.Input(batch_shape=(1, 8), dtype="int32")
@@ -103,13 +112,14 @@ def encoder() -> Any:
 
 
 NETWORKS: dict[str, Callable[[], Any]] = {
-    f.__name__: f for f in (mobilenet_v3, efficientnet, unet, bi_lstm, gru, encoder)
+    f.__name__: f for f in (mobilenet_v3, efficientnet, unet, bi_lstm, gru, unrolled_gru, encoder)
 }
 SCHEMES = {
     "mobilenet_v3": ("i8", "f16"),
     "efficientnet": ("i16",),
     "unet": ("i8", "i16", "dynamic"),
     "bi_lstm": ("dynamic",),
+    "unrolled_gru": ("i16",),
 }
 """Schemes in which networks are made besides floats."""
 

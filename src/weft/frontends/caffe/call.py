@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from weft.frontends.caffe.parameters import Parameters
-from weft.graph import Array
+from weft.graph import Array, Value
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator, static_sizes
+from weft.ir import ExprLike
+from weft.support.dtypes import f32
+
+
+@dataclass(frozen=True)
+class State:
+    """What a layer keeps from one run of the network to the next: the value *taken* when a run begins, and what it leaves."""
+
+    taken: Value
+    left: Operand
 
 
 class Call(Builder):
@@ -24,12 +35,14 @@ class Call(Builder):
         inputs: Sequence[Operand],
         blobs: Sequence[Array],
         tops: int,
+        states: list[State],
     ) -> None:
         super().__init__(evaluator, source)
         self.layer = layer
         self.inputs = inputs
         self.tops = tops
         self._blobs = blobs
+        self._states = states
 
     @property
     def input(self) -> Operand:
@@ -73,6 +86,16 @@ class Call(Builder):
                 "give the .caffemodel that was trained with this .prototxt",
             )
         return CompileTimeConstant(found.reshape(tuple(shape)), f"{self.layer.text('name', '')}.{what}")
+
+    def state(self, name: str, shape: Sequence[ExprLike]) -> Value:
+        """Returns what the layer's state *name* is when a run begins, zeros in the first; see `leave`."""
+        graph = self.evaluator.graph
+        wanted = f"{self.layer.text('name', '')}.{name}"
+        return graph.input(graph.fresh_name(wanted) if wanted in {v.name for v in graph.inputs} else wanted, shape, f32)
+
+    def leave(self, taken: Value, left: Operand) -> None:
+        """Says what a run makes of a state."""
+        self._states.append(State(taken, left))
 
     def axis(self, value: int, x: Operand) -> int:
         """Returns an axis of *x*, which may be counted from the end."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from weft.frontends.caffe import ops
 from weft.frontends.caffe.blobs import read_weights
-from weft.frontends.caffe.call import Call
+from weft.frontends.caffe.call import Call, State
 from weft.frontends.caffe.parameters import Parameters
 from weft.frontends.caffe.registry import TABLE
 from weft.frontends.caffe.text_format import LONGEST_TEXT, Message, parse_message
@@ -16,7 +16,7 @@ from weft.frontends.content import read_text
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
 from weft.frontends.unsupported import unsupported_operators
-from weft.graph import Array, Graph
+from weft.graph import Array, Graph, declare_states
 from weft.graph.builder import Operand, PartialEvaluator
 from weft.runtime.metadata import ModelMetadata
 from weft.support.dtypes import f32
@@ -27,7 +27,7 @@ from weft.support.text import printable_line
 import_all(ops.__path__, ops.__name__)
 TABLE.seal()
 
-_DATA: Final = ("Data", "ImageData", "HDF5Data", "WindowData", "DummyData", "Python")
+_DATA: Final = ("Data", "ImageData", "HDF5Data", "WindowData", "Python")
 """Layers that read training images, which stand where a deployed network has its input."""
 
 _KEPT: Final = ("scale", "mean_value", "mean_file", "crop_size", "mirror", "force_color", "force_gray")
@@ -95,6 +95,7 @@ class _Importer:
         self.evaluator = PartialEvaluator(self.graph)
         self.scope: dict[str, Operand] = {}
         self.unread: dict[str, None] = {}
+        self.states: list[State] = []
 
     def run(self, weights: Path, shapes: Shapes | None) -> Graph:
         """Imports the whole network."""
@@ -112,7 +113,15 @@ class _Importer:
         for name in self.unread:
             value = self.evaluator.value(self.scope[name])
             self.graph.output(value, name)
-        return self.graph
+        return self._with_states()
+
+    def _with_states(self) -> Graph:
+        """Returns the graph with what layers keep from one run to the next as its states."""
+        pairs: dict[str, str] = {}
+        for state in self.states:
+            pairs[state.taken.name] = self.graph.fresh_name(f"{state.taken.name}_next")
+            self.graph.output(self.evaluator.value(state.left), pairs[state.taken.name])
+        return declare_states(self.graph, pairs, {}) if pairs else self.graph
 
     def _inputs(self, shapes: Shapes | None) -> None:
         declared = dict(_declared(self.net, self.layers))
@@ -139,7 +148,7 @@ class _Importer:
         given = [self.scope[name] for name in bottoms]
         kind = p.text("type", "")
         self.graph.is_extended |= TABLE.is_foreign(kind)
-        made = TABLE[kind](Call(self.evaluator, p.where, p, given, blobs, len(tops)))
+        made = TABLE[kind](Call(self.evaluator, p.where, p, given, blobs, len(tops), self.states))
         results = made if isinstance(made, tuple) else (made,)
         if len(tops) > len(results):
             raise ModelError(

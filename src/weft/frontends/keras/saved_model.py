@@ -47,9 +47,9 @@ def saved_model(model: str | os.PathLike[str] | bytes) -> Iterator[tuple[Mapping
         source.seek(0)
         try:
             if is_archive:
-                config, file = _archive(source, name)
+                config, file, texts = _archive(source, name)
                 with h5py.File(file, "r") as weights:
-                    yield config, WeightTree(weights)
+                    yield config, WeightTree(weights, texts)
             else:
                 _check_heaps(model if isinstance(model, bytes) else mmap(source.fileno(), 0, access=ACCESS_READ), name)
                 with h5py.File(source, "r") as file:
@@ -75,20 +75,25 @@ def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _archive(source: Any, name: str) -> tuple[Mapping[str, Any], io.BytesIO]:
-    """Returns the configuration and the file of weights in a `.keras` archive."""
+def _archive(source: Any, name: str) -> tuple[Mapping[str, Any], io.BytesIO, Mapping[str, str]]:
+    """Returns the configuration, the file of weights, and the texts of layers in a `.keras` archive."""
     with zipfile.ZipFile(source) as archive:
         members = {i.filename: i for i in archive.infolist()}
         for wanted in (CONFIG, WEIGHTS):
             if wanted not in members:
                 raise ModelError(f"{name} is an archive without {wanted}, so not one that Keras saved", hint=AGAIN)
         size = source.seek(0, os.SEEK_END)
-        if any(members[wanted].file_size > LARGEST_RATIO * size for wanted in (CONFIG, WEIGHTS)):
+        texts = [n for n in members if n.startswith("assets/") and n.endswith(".txt")]
+        if any(members[wanted].file_size > LARGEST_RATIO * size for wanted in (CONFIG, WEIGHTS, *texts)):
             raise ModelError(f"{name} is an archive of {size} bytes with members far larger than that", hint=AGAIN)
         _check_length(members[CONFIG].file_size, name)
         weights = archive.read(WEIGHTS)
         _check_heaps(weights, name)
-        return _parsed(archive.read(CONFIG), name), io.BytesIO(weights)
+        return (
+            _parsed(archive.read(CONFIG), name),
+            io.BytesIO(weights),
+            {n: archive.read(n).decode("utf-8") for n in texts},
+        )
 
 
 def _check_heaps(data: bytes | mmap, name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import h5py
@@ -27,6 +27,9 @@ class Weights(Protocol):
     def variables(self) -> list[Array]:
         """Returns the layer's own arrays, in the order in which it made them."""
 
+    def text(self, name: str) -> str | None:
+        """Returns the file *name* that the layer has beside its arrays, such as a vocabulary; None if there is none."""
+
     def part(self, name: str) -> Weights:
         """Returns those of a layer inside the layer, by the name of the attribute that holds it (`cell`, `forward_layer`)."""
 
@@ -37,8 +40,13 @@ class Weights(Protocol):
 class WeightTree:
     """The weights of a `.keras` archive: a group has its arrays under `vars`, its layers under their attributes' names."""
 
-    def __init__(self, group: h5py.Group | None) -> None:
+    def __init__(self, group: h5py.Group | None, texts: Mapping[str, str] | None = None) -> None:
         self.group = group
+        self.texts = texts or {}
+
+    def text(self, name: str) -> str | None:
+        """Returns a file of the archive: they lie in folders like the groups."""
+        return None if self.group is None else self.texts.get(f"assets{self.group.name}/{name}")
 
     def variables(self) -> list[Array]:
         """Returns the arrays of the group."""
@@ -51,7 +59,7 @@ class WeightTree:
     def part(self, name: str) -> Weights:
         """Returns the group of an attribute, which may be a private one."""
         own = self._child(name)
-        return WeightTree(self._child(f"_{name}") if own is None else own)
+        return WeightTree(self._child(f"_{name}") if own is None else own, self.texts)
 
     def of_layers(self, layers: Sequence[tuple[str, str]], attribute: str = "layers") -> list[Weights]:
         """Returns the groups by the layers' names, or where the file has no names by those that Keras makes of their classes."""
@@ -64,7 +72,7 @@ class WeightTree:
             key = snake_case(class_name)
             count = used[key] = used.get(key, -1) + 1
             by_class = groups.get(f"{key}_{count}" if count else key)
-            made.append(WeightTree(named.get(name, None if named.keys() - {None} else by_class)))
+            made.append(WeightTree(named.get(name, None if named.keys() - {None} else by_class), self.texts))
         return made
 
     def _child(self, name: str) -> h5py.Group | None:
@@ -83,6 +91,10 @@ class LegacyWeights:
     def of_model(group: h5py.Group) -> Weights:
         """Returns the weights of a whole model."""
         return _LegacyModel(group)
+
+    def text(self, name: str) -> str | None:
+        """Returns None: there are no files in this one."""
+        return None
 
     def variables(self) -> list[Array]:
         """Returns the arrays of all names."""
@@ -109,6 +121,10 @@ class _LegacyModel:
 
     def __init__(self, group: h5py.Group) -> None:
         self.group = group
+
+    def text(self, name: str) -> str | None:
+        """Returns None: there are no files in this one."""
+        return None
 
     def variables(self) -> list[Array]:
         """Returns none: models have no arrays of their own."""

@@ -19,7 +19,7 @@ from weft.frontends.tflite.variable_states import Variables
 from weft.graph import Value
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
 from weft.graph.composites.quantized import quantization
-from weft.support.dtypes import DType, f32, from_numpy
+from weft.support.dtypes import DType, f32, from_numpy, i32, i64
 
 
 class LiteCall(Call):
@@ -106,6 +106,20 @@ class LiteCall(Call):
     def optional(self, i: int) -> Operand | None:
         """Returns input *i*; None where it is absent."""
         return self.tensor(i) if self.has(i) else None
+
+    def bias(self, i: int, x: int = 0, weight: int = 1) -> Operand | None:
+        """Returns input *i*, which is added to products of inputs *x* and *weight*; None where it is absent.
+
+        Integers count in steps of the products' scale, whatever their tensor says: the kernels add them as they are.
+        """
+        if not self.has(i):
+            return None
+        given, by = (None if t is None else t.encoding for t in (self.given[x], self.given[weight]))
+        held = super().tensor(i)
+        if given is None or by is None or held.dtype not in (i32, i64):
+            return self.tensor(i)
+        scale = given.scale.reshape(-1)[:1] * by.scale
+        return self._numbers(held, Encoding(scale, np.zeros(scale.size, np.int64), 0), 0)
 
     def as_float(self, x: Operand) -> Operand:
         """Returns *x* as float32; a weight, however large, is converted at once."""

@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import numpy as np
+
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
 from weft.frontends.tensorflow_operators.call import Held, Variable
@@ -146,6 +148,8 @@ class _Importer:
             found = constant_of(tensor)
             if found is None and tensor.is_variable:
                 return Variable(tensor.name, None)
+            if found is None and 0 in tensor.shape and tensor.dtype is not None:
+                found = CompileTimeConstant(np.zeros(tensor.shape, tensor.dtype.numpy), tensor.name)
             if found is None:
                 raise ModelError(f"{what}, {tensor.name}, is made by no operator before", hint=DOWNLOAD)
             self.constants[id(tensor)] = found

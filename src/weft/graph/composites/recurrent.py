@@ -50,13 +50,15 @@ def recurrent_layer(
     cell: Cell,
     lengths: Operand | None = None,
     mask: Operand | None = None,
+    kept: Operand | None = None,
 ) -> tuple[Operand, list[Operand]]:
     """Returns the outputs of all steps, and for each state of *cell* its value after the last.
 
-    *x* is [time, batch, features], *lengths* [batch], or *mask* [time, batch] the steps that count; the outputs are
-    [time, directions, batch, hidden] and the states [directions, batch, hidden]. The steps are a loop unless they are few.
+    *x* is [time, batch, features], *lengths* [batch], or *mask* [time, batch] the steps that count; a step takes the states times
+    *kept* [time, batch], 0 where a sequence begins anew. The outputs are [time, directions, batch, hidden] and the states
+    [directions, batch, hidden]. The steps are a loop unless they are few.
     """
-    made = [_run(b, d, x, cell, lengths, mask) for d in directions]
+    made = [_run(b, d, x, cell, lengths, mask, kept) for d in directions]
     finals = [stack(b, [states[k] for _, states in made], 0) for k in range(len(directions[0].initial))]
     return stack(b, [outputs for outputs, _ in made], 1), finals
 
@@ -128,26 +130,35 @@ def _product(b: Builder, d: Direction, h: Operand) -> Operand:
 
 
 def _run(
-    b: Builder, d: Direction, x: Operand, cell: Cell, lengths: Operand | None, mask: Operand | None
+    b: Builder,
+    d: Direction,
+    x: Operand,
+    cell: Cell,
+    lengths: Operand | None,
+    mask: Operand | None,
+    kept: Operand | None,
 ) -> tuple[Operand, States]:
     """Returns the outputs of all steps [time, batch, hidden], and the states after the last."""
     given = b.add("matmul", x if d.forward else reverse(b, x, lengths), d.inputs)
     rows = [_biased(b, given, d.input_bias)]
-    if mask is not None:
-        counts = b.reshape(mask, [*mask.shape, 1])
-        rows.append(counts if d.forward else reverse(b, counts, None))
+    for one in (kept, mask):
+        if one is not None:
+            by_step = b.reshape(one, [*one.shape, 1])
+            rows.append(by_step if d.forward else reverse(b, by_step, None))
 
     def step(r: Builder, t: Operand, now: Sequence[Operand], states: States) -> States:
         """Returns the output and the states after step *t*, which is given *now*."""
+        if kept is not None:
+            states = tuple([r.add("mul", now[1], s) for s in states])
         new = cell(r, d, now[0], states)
         if lengths is not None:
             live = r.add("less", r.cast(t, lengths.dtype), r.reshape(lengths, [*lengths.shape, 1]))
         elif mask is not None:
-            live = now[1]
+            live = now[-1]
         else:
             return new[0], *new
-        kept = [r.add("where", live, after, before) for after, before in zip(new, states, strict=True)]
-        return kept[0] if lengths is None else r.add("where", live, new[0], r.scalar(0, x.dtype)), *kept
+        held = [r.add("where", live, after, before) for after, before in zip(new, states, strict=True)]
+        return held[0] if lengths is None else r.add("where", live, new[0], r.scalar(0, x.dtype)), *held
 
     steps = few_steps(x.shape[0])
     y, states = _written_out(b, steps, rows, d, step) if steps else _looped(b, rows, d, step)

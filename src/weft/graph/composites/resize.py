@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -19,6 +20,9 @@ from weft.te import is_narrow
 
 MOVING: Final = ("tf_crop_and_resize", "offset_corners")
 """Coordinates by which the elements of a dimension that keeps its size may be others."""
+
+_LINEAR: Final = ("half_pixel", "tf_half_pixel_for_nn", "asymmetric")
+"""Coordinates that are the same for all sizes."""
 
 WHOLE: Final = (0.0, 1.0)
 """The sampled part of a dimension that is not cropped: all of it."""
@@ -92,6 +96,8 @@ def _by_table(b: Builder, x: Operand, d: int, axis: Axis, at: Floats, how: Filte
 
 def _resized(b: Builder, x: Operand, d: int, size: Expr, how: Filter) -> Operand:
     """Resamples dimension *d* where a size is symbolic, so that no table can be computed."""
+    if how.coordinates == "tf_half_pixel_for_nn":
+        how = replace(how, coordinates="half_pixel", nearest="round_prefer_ceil")
     supported = how.mode in ("nearest", "linear") and how.coordinates in COORDINATES and not how.antialias
     if not supported or how.exclude_outside:
         b.fail(
@@ -112,7 +118,7 @@ def _repeats(old: Expr, new: Expr, how: Filter) -> int | None:
     probe = Axis(
         4, 4 * k, float(k)
     )  # coordinates are linear, so a repetition that holds for four elements holds for any number
-    at = coordinates_of(probe, how.coordinates) if how.coordinates in ("half_pixel", "asymmetric") else None
+    at = coordinates_of(probe, how.coordinates) if how.coordinates in _LINEAR else None
     if at is None:
         return None
     return k if np.array_equal(nearest_of(probe, at, how.nearest), np.arange(4 * k) // k) else None

@@ -1,7 +1,7 @@
 """Tables for resampling one axis: the input elements that each output element is made of, and their weights.
 
 The coordinates and filters are those of ONNX's Resize: nearest, linear, and cubic by Keys ("Cubic convolution interpolation for
-digital image processing", 1981), all of them widened by the scale where antialiasing is asked for.
+digital image processing", 1981), and Lanczos's, all of them widened by the scale where antialiasing is asked for.
 """
 
 from __future__ import annotations
@@ -38,6 +38,12 @@ class Filter:
     cubic: float = -0.75
     antialias: bool = False
     exclude_outside: bool = False
+    steps: int = 0
+    """Places between two elements for which there are weights, of which the nearest is taken; 0 for exact weights."""
+
+
+TENSORFLOW_STEPS: Final = 1024
+"""The steps of TensorFlow's table of the weights of cubic interpolation."""
 
 
 def coordinates_of(axis: Axis, mode: str) -> Floats | None:
@@ -49,6 +55,8 @@ def coordinates_of(axis: Axis, mode: str) -> Floats | None:
         return half
     if mode == "half_pixel_symmetric":
         return half + axis.size / 2 * (1 - axis.resized / exact)
+    if mode == "tf_half_pixel_for_nn":  # in single precision, for products that are whole numbers may be just below
+        return ((i + 0.5).astype(np.float32) * np.float32(1 / axis.scale)).astype(np.float64)
     if mode == "pytorch_half_pixel":
         return half if axis.resized > 1 else i
     if mode == "align_corners":
@@ -78,15 +86,21 @@ def nearest_of(axis: Axis, x: Floats, mode: str) -> Table:
     return np.clip(NEAREST[mode](x), 0, axis.size - 1).astype(np.int64)
 
 
+REACH: Final = {"linear": 1, "cubic": 2, "lanczos3": 3, "lanczos5": 5}
+"""How far from its centre each filter reaches, in elements; those of Lanczos are windowed sincs."""
+
+
 def taps_of(axis: Axis, x: Floats, f: Filter) -> tuple[Table, Floats]:
     """Returns the input elements [resized, taps] and their weights of each output element at *x*."""
     shrink = min(axis.scale, 1.0) if f.antialias else 1.0
-    reach = 1 if f.mode == "linear" else 2
+    reach = REACH[f.mode]
     first = math.floor(-reach / shrink) + 1
     base = np.floor(x)
+    if f.steps:
+        x = base + np.rint((x - base) * f.steps) / f.steps
     at = base[:, None] + np.arange(first, 2 - first)
     distance = np.abs(at - x[:, None]) * shrink
-    weights = np.clip(1 - distance, 0, 1) if f.mode == "linear" else _cubic(distance, f.cubic)
+    weights = _weights(distance, f)
     if f.exclude_outside:
         weights = np.where((at >= 0) & (at < axis.size), weights, 0)
     if f.exclude_outside or f.antialias:
@@ -94,6 +108,15 @@ def taps_of(axis: Axis, x: Floats, f: Filter) -> tuple[Table, Floats]:
     used = np.flatnonzero(weights.any(axis=0))
     low, high = int(used[0]), int(used[-1]) + 1
     return np.clip(at, 0, axis.size - 1).astype(np.int64)[:, low:high], weights[:, low:high]
+
+
+def _weights(distance: Floats, f: Filter) -> Floats:
+    if f.mode == "linear":
+        return np.clip(1 - distance, 0, 1)
+    if f.mode == "cubic":
+        return _cubic(distance, f.cubic)
+    a = REACH[f.mode]
+    return np.where(distance < a, np.sinc(distance) * np.sinc(distance / a), 0)
 
 
 def _cubic(d: Floats, a: float) -> Floats:

@@ -7,61 +7,81 @@ import math
 from weft.frontends.caffe.call import Call
 from weft.frontends.caffe.parameters import Parameters
 from weft.frontends.caffe.registry import Tops, layer
-from weft.graph.builder import Operand, static_sizes
+from weft.graph.builder import Operand, static_sizes, total
 from weft.graph.composites.pooling import spatial_axes
 from weft.graph.composites.slicing import equal_sizes
 from weft.graph.composites.windows import Window
 from weft.support.dtypes import i32
 
 
-def _pair(c: Call, p: Parameters, name: str, default: int, least: int, short: str | None = None) -> list[int]:
-    """Returns a parameter of a window for height and width: repeated, or given as `kernel_h` and `kernel_w`."""
+def _each(
+    c: Call, p: Parameters, rank: int, name: str, default: int, least: int, short: str | None = None
+) -> list[int]:
+    """Returns a parameter of a window for each of *rank* dimensions: repeated, or of images as `kernel_h` and `kernel_w`."""
     both = f"{short or name}_h", f"{short or name}_w"
-    if p.has(both[0]) or p.has(both[1]):
+    if rank == 2 and (p.has(both[0]) or p.has(both[1])):
         return [p.integer(n, default, least) for n in both]
     found = p.integers(name, least) or [default]
-    if len(found) > 2:
-        c.fail(
-            f"{name} has {len(found)} values; windows have two dimensions",
-            "convolutions of other ranks are not supported",
-        )
-    return found * 2 if len(found) == 1 else found
+    if len(found) not in (1, rank):
+        c.fail(f"{name} has {len(found)} values; its windows have {rank} dimensions", f"write {name} once, or for each")
+    return found * rank if len(found) == 1 else found
 
 
-def _window(c: Call, p: Parameters) -> Window:
-    kernel = _pair(c, p, "kernel_size", 0, 1, "kernel")
+def window_of(c: Call, p: Parameters, rank: int = 2) -> Window:
+    """Returns the window that *p* says, of *rank* dimensions; raises `ModelError` where it has no size."""
+    kernel = _each(c, p, rank, "kernel_size", 0, 1, "kernel")
     if 0 in kernel:
         c.fail("it has no kernel_size", "write kernel_size: 3")
-    pads = _pair(c, p, "pad", 0, 0)
-    return Window(kernel, _pair(c, p, "stride", 1, 1), _pair(c, p, "dilation", 1, 1), pads + pads)
+    pads = _each(c, p, rank, "pad", 0, 0)
+    return Window(kernel, _each(c, p, rank, "stride", 1, 1), _each(c, p, rank, "dilation", 1, 1), pads + pads)
+
+
+def spatial(c: Call, p: Parameters, x: Operand) -> Operand:
+    """Returns *x* as [N, C, ...]: what comes before `axis`, that of the channels, as one dimension."""
+    axis = c.axis(p.integer("axis", 1), x)
+    if axis + 1 >= x.rank:
+        c.fail(f"axis: {axis} leaves no dimension for windows to move along: {x!r}", "mend its axis")
+    return x if axis == 1 else c.reshape(x, [total(x.shape[:axis]), *x.shape[axis:]])
 
 
 @layer("Convolution", "DepthwiseConvolution", "ConvolutionDepthwise")
 def convolution(c: Call) -> Tops:
-    """Convolution of images."""
-    p, x = c.parameters("convolution_param"), c.image()
-    channels, filters, group = c.static(x)[0], p.integer("num_output", 0, 0), p.integer("group", 1, 1)
-    if c.layer.text("type", "") != "Convolution":
-        group = channels
+    """Convolution along all dimensions that follow the channels; several bottoms have the same weights."""
+    p = c.parameters("convolution_param")
+    own = c.layer.text("type", "") != "Convolution"
+    return tuple(_convolved(c, p, x, by_channel=own) for x in c.inputs or [c.input])
+
+
+def _convolved(c: Call, p: Parameters, x: Operand, *, by_channel: bool) -> Operand:
+    images = spatial(c, p, x)
+    channels, filters, group = c.static(images)[0], p.integer("num_output", 0, 0), p.integer("group", 1, 1)
+    group = channels if by_channel else group
     _check_groups(c, channels, filters, group)
-    w = _window(c, p)
+    w = window_of(c, p, images.rank - 2)
     weight = c.blob(0, [filters, channels // group, *w.kernel], "weight")
     bias = c.blob(1, [filters], "bias") if p.flag("bias_term", True) else None
-    return c.add("conv2d", x, weight, bias, strides=w.strides, pads=w.pads, dilations=w.dilations, group=group)
+    y = c.add("conv2d", images, weight, bias, strides=w.strides, pads=w.pads, dilations=w.dilations, group=group)
+    return _as_before(c, y, x)
+
+
+def _as_before(c: Call, y: Operand, x: Operand) -> Operand:
+    """Returns *y* with the dimensions that *x* had before its channels, where `spatial` made them one."""
+    return y if y.rank == x.rank else c.reshape(y, [*x.shape[: x.rank - y.rank + 1], *y.shape[1:]])
 
 
 @layer("Deconvolution")
 def deconvolution(c: Call) -> Tops:
-    """Transposed convolution of images."""
-    p, x = c.parameters("convolution_param"), c.image()
+    """Transposed convolution along all dimensions that follow the channels."""
+    p = c.parameters("convolution_param")
+    x = spatial(c, p, c.input)
     channels, filters, group = c.static(x)[0], p.integer("num_output", 0, 0), p.integer("group", 1, 1)
     _check_groups(c, channels, filters, group)
-    w = _window(c, p)
+    w = window_of(c, p, x.rank - 2)
     weight = c.blob(0, [channels, filters // group, *w.kernel], "weight")
     bias = c.blob(1, [filters], "bias") if p.flag("bias_term", True) else None
-    return c.add(
-        "conv_transpose2d", x, weight, bias, strides=w.strides, pads=w.pads, dilations=w.dilations, group=group
-    )
+    window = {"strides": w.strides, "pads": w.pads, "dilations": w.dilations, "output_padding": [0] * len(w.kernel)}
+    y = c.add("conv_transpose2d", x, weight, bias, **window, group=group)
+    return _as_before(c, y, c.input)
 
 
 def _check_groups(c: Call, channels: int, filters: int, group: int) -> None:
@@ -106,12 +126,19 @@ def pooling(c: Call) -> Tops:
     largest = p.choice("pool", True, {"MAX": True, "AVE": False, "0": True, "1": False})
     if p.flag("global_pooling", False):
         return c.add("reduce_max" if largest else "reduce_mean", x, axes=spatial_axes(x), keepdims=True)
-    w = _window(c, p)
+    w = window_of(c, p)
     ceil_mode = p.choice("round_mode", True, {"CEIL": True, "FLOOR": False, "0": True, "1": False})
     ceil_mode = ceil_mode and p.flag("ceil_mode", True)
     if largest:
-        return c.add("max_pool2d", x, **w.attributes, ceil_mode=ceil_mode)
+        y = c.add("max_pool2d", x, **w.attributes, ceil_mode=ceil_mode)
+        return y if c.tops < 2 else (y, _places(c, x, w, ceil_mode=ceil_mode))
     return c.add("avg_pool2d", x, **w.attributes, ceil_mode=ceil_mode, count_include_pad=True)
+
+
+def _places(c: Call, x: Operand, w: Window, *, ceil_mode: bool) -> Operand:
+    """Returns where in its channel, row by row, each window's largest element is, as floats."""
+    flat = c.add("max_pool2d_indices", x, **w.attributes, ceil_mode=ceil_mode, column_major=False)
+    return c.cast(c.add("trunc_mod", flat, c.scalar(math.prod(c.static(x)[1:]), flat.dtype)), x.dtype)
 
 
 @layer("LRN")

@@ -27,6 +27,13 @@ def relu6(c: Call) -> Tops:
     return c.add("clip", c.input, c.number(0.0, c.input), c.number(6.0, c.input))
 
 
+@layer("Clip")
+def clip(c: Call) -> Tops:
+    """What lies between `min` and `max`."""
+    p, x = c.parameters("clip_param"), c.input
+    return c.add("clip", x, *(c.number(p.number(name, 0.0), x) for name in ("min", "max")))
+
+
 @layer("PReLU")
 def prelu(c: Call) -> Tops:
     """What is positive, and the rest times a learnt slope of its channel."""
@@ -163,13 +170,16 @@ def bn(c: Call) -> Tops:
 
 @layer("BatchNorm")
 def batch_norm(c: Call) -> Tops:
-    """Normalisation of channels by the statistics of training; these are sums of the weight in the third blob."""
+    """Normalisation of channels by the statistics of training; these are sums of the weight in the third blob.
+
+    Where `use_global_stats` is false, the statistics are those of the batch.
+    """
     p, x = c.parameters("batch_norm_param"), c.input
     if not p.flag("use_global_stats", True):
-        c.fail(
-            "use_global_stats: false takes the statistics of each batch",
-            "deploy the network with use_global_stats: true",
-        )
+        axes = tuple(d for d in range(x.rank) if d != 1)
+        y = c.add("sub", x, c.add("reduce_mean", x, axes=axes, keepdims=True))
+        variance = c.add("reduce_mean", c.add("mul", y, y), axes=axes, keepdims=True)
+        return c.add("div", y, c.add("sqrt", _affine(c, variance, 1.0, max(p.number("eps", 1e-5), 0.0))))
     count = c.static(x)[0]
     weight = float(c.blob(2, [1], "factor").array.reshape(-1)[0])
     factor = 0.0 if weight == 0.0 else 1.0 / weight

@@ -24,9 +24,9 @@ def split(c: Call) -> Tops:
     return (c.input,) * max(c.tops, 1)
 
 
-@layer("Silence")
+@layer("Silence", "HDF5Output")
 def silence(c: Call) -> Tops:
-    """Takes inputs that nobody else takes."""
+    """Takes inputs that nobody else takes; HDF5Output writes them to a file in training."""
     return ()
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from weft.frontends.keras.call import Call
 from weft.frontends.keras.ops.nonlinearity import activated, activation_of
 from weft.frontends.keras.registry import translates
-from weft.graph.builder import Operand, total
+from weft.graph.builder import Operand, static_sizes, total
 from weft.graph.composites.einsum import einsum
 from weft.support.dtypes import bool_, f32, i32, i64
 
@@ -17,6 +19,7 @@ _CHANGES: Final = (
         "ColorDegeneration",
         "ColorJitter",
         "Contrast",
+        "ElasticTransform",
         "Erasing",
         "Flip",
         "GaussianBlur",
@@ -31,15 +34,25 @@ _CHANGES: Final = (
 @translates("Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "GaussianDropout", "AlphaDropout")
 @translates("GaussianNoise", "ActivityRegularization", "Identity")
 @translates(*[f"Random{name}" for name in _CHANGES])
+@translates("AugMix", "CutMix", "MixUp", "RandAugment", "Solarization")
 def identity(c: Call) -> Operand:
     """Layers of training, which pass on their input."""
     return c.tensor()
 
 
+@translates("RandomCrop")
+def random_crop(c: Call) -> Operand:
+    """Images of the size to which training cuts larger ones; for those, versions of Keras do different things."""
+    x = c.tensor(rank=4)
+    wanted = [c.integer("height"), c.integer("width")]
+    if static_sizes(c.first(x, last=c.channels_last).shape[2:]) != wanted:
+        c.fail(f"it crops {x!r} to {wanted}, which versions of Keras do in different ways", "use a CenterCrop")
+    return x
+
+
 @translates("Dense")
 def dense(c: Call) -> Operand:
     """x W + b along the last dimension."""
-    c.refuse("lora_rank")
     c.refuse("quantization_config")
     x = c.floats()
     y = product(c, x, c.variable(0, 2), c.variable(1, 1) if c.flag("use_bias", True) else None)
@@ -59,7 +72,6 @@ def product(c: Call, x: Operand, weight: Operand, bias: Operand | None) -> Opera
 @translates("EinsumDense")
 def einsum_dense(c: Call) -> Operand:
     """Sums of products of the input and a weight over labelled dimensions, and a bias."""
-    c.refuse("lora_rank")
     c.refuse("quantization_config")
     equation = c.text("equation").replace(" ", "")
     labels = equation.partition("->")[0].rpartition(",")[2]
@@ -78,8 +90,36 @@ def spectral_normalization(c: Call) -> Operand:
 @translates("Embedding")
 def embedding(c: Call) -> Operand:
     """Rows of a table, at indices."""
-    c.refuse("lora_rank")
+    return _rows(c)
+
+
+def _rows(c: Call) -> Operand:
     return c.add("gather", c.variable(0, 2), c.cast(c.tensor(), i64), axis=0)
+
+
+@translates("ReversibleEmbedding")
+def reversible_embedding(c: Call) -> Operand:
+    """Rows of a table, at indices; or (`reverse`) the products of vectors with all rows."""
+    c.refuse("quantization_config")
+    reverse = c.named.get("reverse", c.positional[1] if len(c.positional) > 1 else False)
+    if not reverse:
+        return _rows(c)
+    tied = c.flag("tie_weights", True)
+    kernel = c.variable(0, 2, np.transpose, "reverse") if tied else c.variable(1, 2)
+    y = c.add("matmul", c.floats(), kernel)
+    if not c.has("logit_soft_cap"):
+        return y
+    most = c.scalar(c.number("logit_soft_cap"), f32)
+    return c.add("mul", c.add("tanh", c.add("div", y, most)), most)
+
+
+@translates("Pipeline")
+def pipeline(c: Call) -> Operand:
+    """Layers one after another."""
+    x = c.tensor()
+    for described in c.value("layers", list):
+        x = c.inner(described, c.weights, [x])[0]
+    return x
 
 
 @translates("Masking")

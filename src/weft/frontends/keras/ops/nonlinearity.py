@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from weft.frontends.keras.call import Call
 from weft.frontends.keras.registry import translates
-from weft.graph.builder import Builder, Operand
+from weft.graph.builder import Builder, Operand, total
 from weft.graph.composites import activations
+from weft.graph.composites.sequences import equal_split
 from weft.support.dtypes import f32
 from weft.support.registry import Registry
 
@@ -31,6 +32,37 @@ def _clipped(low: float, high: float) -> Function:
 
 def _softmax(name: str) -> Function:
     return lambda b, x: b.add(name, x, axis=x.rank - 1)
+
+
+def _gated(b: Builder, x: Operand) -> Operand:
+    """Returns one half of the channels times the sigmoid of the other (Dauphin et al., 2017)."""
+    value, gate = equal_split(b, x, 2)
+    return b.add("mul", value, b.add("sigmoid", gate))
+
+
+def _beyond(bound: float, nearer: float) -> Function:
+    """Returns the function that makes 0 of what lies within *bound* of it, and brings the rest *nearer*."""
+
+    def function(b: Builder, x: Operand) -> Operand:
+        moved = x if nearer == 0 else b.add("sub", x, b.add("mul", b.add("sign", x), b.scalar(nearer, x.dtype)))
+        return b.add("where", b.add("less", b.scalar(bound, x.dtype), b.add("abs", x)), moved, b.scalar(0, x.dtype))
+
+    return function
+
+
+def _sparse_plus(b: Builder, x: Operand) -> Operand:
+    """Returns 0 below -1, x above 1, and between them a parabola."""
+    one = b.scalar(1, x.dtype)
+    bent = b.add(
+        "mul", b.add("square", b.add("add", b.add("maximum", x, b.scalar(-1, x.dtype)), one)), b.scalar(0.25, x.dtype)
+    )
+    return b.add("where", b.add("less", x, one), bent, x)
+
+
+def _squareplus(b: Builder, x: Operand) -> Operand:
+    """Returns (x + sqrt(x^2 + 4)) / 2 (Barron, 2021)."""
+    root = b.add("sqrt", b.add("add", b.add("square", x), b.scalar(4, x.dtype)))
+    return b.add("mul", b.add("add", x, root), b.scalar(0.5, x.dtype))
 
 
 FUNCTIONS: Final = Registry[str, Function]("Keras activation function")
@@ -59,6 +91,13 @@ FUNCTIONS.update(
         "hard_swish": activations.hard_swish,
         "mish": activations.mish,
         "log_sigmoid": lambda b, x: b.add("neg", b.add("softplus", b.add("neg", x))),
+        "celu": lambda b, x: b.add("elu", x, alpha=1.0),
+        "glu": _gated,
+        "hard_shrink": _beyond(0.5, 0.0),
+        "soft_shrink": _beyond(0.5, 0.5),
+        "sparse_plus": _sparse_plus,
+        "sparse_sigmoid": _op("hard_sigmoid", alpha=0.5, beta=0.5),
+        "squareplus": _squareplus,
         "softmax": _softmax("softmax"),
         "log_softmax": _softmax("log_softmax"),
     }
@@ -81,7 +120,7 @@ def activation_of(c: Call, setting: str = "activation") -> str:
 
 def activated(c: Call, x: Operand, name: str) -> Operand:
     """Applies an activation function; images keep their order of dimensions in memory, unless it goes along the channels."""
-    if name.endswith("softmax"):
+    if name.endswith("softmax") or name == "glu":
         return FUNCTIONS[name](c, x)
     return c.pointwise(lambda v: FUNCTIONS[name](c, v), x)
 
@@ -136,11 +175,23 @@ def prelu(c: Call) -> Operand:
 def softmax(c: Call) -> Operand:
     """Exponentials, divided by their sum along a dimension; what a mask leaves out is zero."""
     x, mask = c.floats(), c.mask()
-    axis = c.axis_of(c.integer("axis", -1), x.rank)
+    found = c.layer.config.get("axis", -1)
+    axes = [c.axis_of(d, x.rank) for d in (found if isinstance(found, list) else [c.integer("axis", -1)])]
     if mask is None:
-        return c.add("softmax", x, axis=axis)
+        return _along(c, x, axes)
     kept = c.add("where", mask, x, c.scalar(-1e9, x.dtype))
-    return c.add("where", mask, c.add("softmax", kept, axis=axis), c.scalar(0, x.dtype))
+    return c.add("where", mask, _along(c, kept, axes), c.scalar(0, x.dtype))
+
+
+def _along(c: Call, x: Operand, axes: Sequence[int]) -> Operand:
+    """Returns the softmax along all of several dimensions."""
+    if len(axes) == 1:
+        return c.add("softmax", x, axis=axes[0])
+    order = [*[d for d in range(x.rank) if d not in axes], *axes]
+    moved = c.transpose(x, order)
+    kept = moved.shape[: x.rank - len(axes)]
+    y = c.add("softmax", c.reshape(moved, [*kept, total(moved.shape[len(kept) :])]), axis=len(kept))
+    return c.transpose(c.reshape(y, moved.shape), [order.index(d) for d in range(x.rank)])
 
 
 @translates("Rescaling")

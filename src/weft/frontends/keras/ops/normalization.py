@@ -83,15 +83,16 @@ def group_norm(c: Call) -> Operand:
 
 @translates("Normalization")
 def normalization(c: Call) -> Operand:
-    """(x - mean) / max(sqrt(variance), 1e-7), statistics given or learned from data."""
+    """(x - mean) / max(sqrt(variance), 1e-7), statistics given or learned from data; or (`invert`) x from that."""
     x = c.floats()
-    c.refuse("invert", False)
     found = c.layer.config.get("axis", -1)
     axes = [c.axis_of(a, x.rank) for a in ([] if found is None else found if isinstance(found, list) else [found])]
     mean, variance = (_statistic(c, name, i, len(axes)) for i, name in enumerate(("mean", "variance")))
     shape = [mean.shape[axes.index(d)] if d in axes else 1 for d in range(x.rank)] if mean.ndim else []
     deviation = np.maximum(np.sqrt(variance), np.float32(1e-7))
     low, scale = (CompileTimeConstant(np.ascontiguousarray(v.reshape(shape))) for v in (mean, 1 / deviation))
+    if c.flag("invert"):
+        return c.add("add", low, c.add("mul", x, CompileTimeConstant(deviation.reshape(shape))))
     return c.add("mul", c.add("sub", x, low), scale)
 
 

@@ -6,7 +6,7 @@ from weft.frontends.keras.call import Call
 from weft.frontends.keras.ops.convolution import padding_of
 from weft.frontends.keras.registry import Translation, translates
 from weft.graph.builder import Operand
-from weft.graph.composites.pooling import spatial_axes
+from weft.graph.composites.pooling import adaptive_pool, spatial_axes
 from weft.graph.composites.windows import Window
 
 
@@ -47,7 +47,19 @@ def _mean_of_steps(c: Call, x: Operand, mask: Operand) -> Operand:
     return c.add("div", *parts)
 
 
+def _adaptive_pool(n: int, *, largest: bool) -> Translation:
+    """The largest elements, or the means, of as many windows as are asked for along each dimension."""
+
+    def translate(c: Call) -> Operand:
+        x = c.first(c.floats(rank=n + 2), last=c.channels_last)
+        return c.last(adaptive_pool(c, x, c.ints("output_size", n), largest=largest), last=c.channels_last)
+
+    return translate
+
+
 for _n in (1, 2, 3):
+    translates(f"AdaptiveMaxPooling{_n}D")(_adaptive_pool(_n, largest=True))
+    translates(f"AdaptiveAveragePooling{_n}D")(_adaptive_pool(_n, largest=False))
     for _name, _op, _reduction in (("Max", "max_pool2d", "reduce_max"), ("Average", "avg_pool2d", "reduce_mean")):
         translates(f"{_name}Pooling{_n}D")(_pool(_n, _op))
         translates(f"Global{_name}Pooling{_n}D")(_global_pool(_n, _reduction))

@@ -63,24 +63,38 @@ def of_cell(c: Call) -> Operand | tuple[Operand, ...]:
     return _of_weights(_call(c, cell, c.layer, c.positional, c.named), weights)
 
 
+@translates("SimpleRNNCell", "GRUCell", "LSTMCell")
+def one_step(c: Call) -> tuple[Operand, ...]:
+    """A cell called by itself: one step, from its states to its output and the next states."""
+    states = c.named.get("states", c.positional[1] if len(c.positional) > 1 else None)
+    x = c.floats(rank=2)
+    config = {**c.layer.config, "return_state": True}
+    layer = replace(c.layer, kind=c.layer.kind.removesuffix("Cell"), config=config)
+    steps, given = [c.reshape(x, [x.shape[0], 1, x.shape[1]])], {"initial_state": states}
+    made = _of_weights(Call(c.evaluator, layer, c.weights, steps, given, c.images, c.masks, c.inner), c.weights)
+    return made if isinstance(made, tuple) else (made,)
+
+
 def _stacked(c: Call, described: Any, weights: Weights) -> Operand | tuple[Operand, ...]:
     """Returns what layers of the *described* cells put out, one after another."""
     if not isinstance(described, list) or not described:
         c.fail("it does not say its cells", "save the model again")
-    if c.flag("return_state") or _given_states(c) is not None:
-        c.fail("states of several cells are not supported", "build a layer of each cell")
+    if _given_states(c) is not None:
+        c.fail("first states of several cells are not supported", "build a layer of each cell")
     mask = c.mask()
     if mask is not None and c.flag("go_backwards"):
         c.fail("several cells backwards on a sequence with a mask are not supported", "build a layer of each cell")
     cells = [c.layer.parts.setdefault(k, layer_of(d)) for k, d in enumerate(described)]
-    x: Operand | tuple[Operand, ...] = c.tensor(rank=3)
+    x, states = c.tensor(rank=3), list[Operand]()
     for k, held in enumerate(weights.of_layers([(one.kind, one.name) for one in cells], "cells")):
         config = {**c.layer.config, "go_backwards": k == 0 and c.flag("go_backwards")}
         if k < len(cells) - 1:
             config["return_sequences"] = True
         layer = replace(c.layer, name=f"{c.layer.name}.{k}", config=config, arrays=cells[k].arrays)
-        x = _of_weights(_call(c, cells[k], layer, [x], {"mask": mask}), held)
-    return x
+        made = _of_weights(_call(c, cells[k], layer, [x], {"mask": mask}), held)
+        x, *ends = made if isinstance(made, tuple) else (made,)
+        states += ends
+    return (x, *states)
 
 
 def _call(c: Call, cell: Layer, layer: Layer, positional: Sequence[Any], named: Mapping[str, Any]) -> Call:

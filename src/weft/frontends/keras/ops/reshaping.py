@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from weft.frontends.keras.call import Call
 from weft.frontends.keras.registry import Translation, translates
 from weft.graph.builder import Operand, static_sizes, total
 from weft.graph.composites.resize import resample_axis
-from weft.graph.composites.sampling import Filter
+from weft.graph.composites.sampling import TENSORFLOW_STEPS, Filter
 from weft.graph.composites.slicing import reshape_open
 from weft.ops import simplify_size
+from weft.support.dtypes import f32
 
 _FILTERS: Final = {
-    "nearest": Filter("nearest", "half_pixel", "floor"),
+    "nearest": Filter("nearest", "tf_half_pixel_for_nn", "floor"),
     "bilinear": Filter("linear", "half_pixel"),
-    "bicubic": Filter("cubic", "half_pixel", cubic=-0.5, exclude_outside=True),
+    "bicubic": Filter("cubic", "half_pixel", cubic=-0.5, exclude_outside=True, steps=TENSORFLOW_STEPS),
+    "lanczos3": Filter("lanczos3", "half_pixel", exclude_outside=True),
+    "lanczos5": Filter("lanczos5", "half_pixel", exclude_outside=True),
 }
 """How TensorFlow resizes images: pixels are squares, of which the centres are interpolated."""
 
@@ -107,28 +112,66 @@ def _up_sampling(n: int) -> Translation:
 
 @translates("Resizing")
 def resizing(c: Call) -> Operand:
-    """Images of another size."""
-    for name in ("crop_to_aspect_ratio", "pad_to_aspect_ratio", "antialias"):
-        c.refuse(name, False)
+    """Images of another size, which may keep their aspect ratio: their middle, or all of them with a border."""
     how = _FILTERS.get(c.text("interpolation", "bilinear"))
     if how is None:
         c.fail(f"interpolation {c.text('interpolation')!r} is not supported", f"use one of {', '.join(_FILTERS)}")
+    if c.flag("antialias") and how.mode != "nearest":
+        how = replace(how, antialias=True, exclude_outside=True, steps=0)
     x = c.first(c.floats(rank=4), last=c.channels_last)
-    for d, name in ((2, "height"), (3, "width")):
-        x = resample_axis(c, x, d, c.integer(name), how)
-    return c.last(x, last=c.channels_last)
+    wanted = c.integer("height"), c.integer("width")
+    if c.flag("crop_to_aspect_ratio"):
+        x = _middle_of_ratio(c, x, wanted)
+    elif c.flag("pad_to_aspect_ratio"):
+        x = _bordered(c, x, wanted)
+    return c.last(_resized(c, x, wanted, how), last=c.channels_last)
+
+
+def _resized(c: Call, x: Operand, wanted: tuple[int, int], how: Filter) -> Operand:
+    for d, size in enumerate(wanted, 2):
+        x = resample_axis(c, x, d, size, how)
+    return x
+
+
+def _ratio(c: Call, x: Operand, wanted: tuple[int, int]) -> tuple[list[int], list[int]]:
+    """Returns the height and width of *x*, and those that its width and its height have in the aspect ratio of *wanted*."""
+    known = static_sizes(x.shape[2:])
+    if known is None or 0 in (*known, *wanted):
+        c.fail(f"it resizes {x!r} in its aspect ratio", "give it images of known sizes")
+    return known, [known[1] * wanted[0] // wanted[1], known[0] * wanted[1] // wanted[0]]
+
+
+def _middle_of_ratio(c: Call, x: Operand, wanted: tuple[int, int]) -> Operand:
+    known, ratio = _ratio(c, x, wanted)
+    return _middle(c, x, known, [max(min(s, r), 1) for s, r in zip(known, ratio, strict=True)])
+
+
+def _middle(c: Call, x: Operand, known: Sequence[int], wanted: Sequence[int]) -> Operand:
+    starts = tuple((s - w) // 2 for w, s in zip(wanted, known, strict=True))
+    ends = tuple(b + w for b, w in zip(starts, wanted, strict=True))
+    return c.add("slice", x, starts=starts, ends=ends, axes=(2, 3), steps=(1, 1))
+
+
+def _bordered(c: Call, x: Operand, wanted: tuple[int, int]) -> Operand:
+    """Returns images with as much of `fill_value` on both sides as makes them of the aspect ratio of *wanted*."""
+    if c.text("fill_mode", "constant") != "constant":
+        c.fail(f"its setting fill_mode={c.text('fill_mode')!r} is not supported", "fill it with a number")
+    known, ratio = _ratio(c, x, wanted)
+    sides = [max(r - s, 0) // 2 for s, r in zip(known, ratio, strict=True)]
+    return c.add("pad", x, pads=(0, 0, *sides, 0, 0, *sides), mode="constant", value=c.number("fill_value", 0.0))
 
 
 @translates("CenterCrop")
 def center_crop(c: Call) -> Operand:
-    """The middle of images."""
+    """The middle of images; of those that are smaller, what is of its aspect ratio, resized."""
     x = c.first(c.tensor(rank=4), last=c.channels_last)
-    wanted, known = [c.integer(name) for name in ("height", "width")], static_sizes(x.shape[2:])
-    if known is None or any(not 0 < w <= s for w, s in zip(wanted, known, strict=True)):
-        c.fail(f"it crops {x!r} to {wanted}", "give it images of known sizes that are large enough")
-    starts = tuple((s - w) // 2 for w, s in zip(wanted, known, strict=True))
-    ends = tuple(b + w for b, w in zip(starts, wanted, strict=True))
-    return c.last(c.add("slice", x, starts=starts, ends=ends, axes=(2, 3), steps=(1, 1)), last=c.channels_last)
+    wanted, known = (c.integer("height"), c.integer("width")), static_sizes(x.shape[2:])
+    if known is None or min(wanted) < 1:
+        c.fail(f"it crops {x!r} to {wanted}", "give it images of known sizes")
+    if all(w <= s for w, s in zip(wanted, known, strict=True)):
+        return c.last(_middle(c, x, known, wanted), last=c.channels_last)
+    part = _middle_of_ratio(c, c.cast(x, f32), wanted)
+    return c.last(_resized(c, part, wanted, _FILTERS["bilinear"]), last=c.channels_last)
 
 
 for _n in (1, 2, 3):

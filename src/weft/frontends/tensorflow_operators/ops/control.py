@@ -41,6 +41,7 @@ def branch(c: Call, condition: Operand, given: Sequence[Held], then: object, oth
     """Returns the results of a function: of the branch taken if that is known, else of a conditional."""
     if isinstance(condition, CompileTimeConstant) and not condition.symbolic:
         return tuple(c.library.call(then if condition.array.all() else other, given))
+    given = _with_known_shapes(c, given, then, other)
     found: list[list[Held]] = []
 
     def body(name: object, r: Builder) -> list[Operand]:
@@ -50,6 +51,32 @@ def branch(c: Call, condition: Operand, given: Sequence[Held], then: object, oth
     made = branches_and_loops.branch(c, _truth(c, condition), lambda r: body(then, r), lambda r: body(other, r))
     lists = [isinstance(held, ListOfTensors) for held in found[0]]
     return tuple([ListOfTensors.of(c, x) if is_list else x for x, is_list in zip(made, lists, strict=True)])
+
+
+def _with_known_shapes(c: Call, given: Sequence[Held], then: object, other: object) -> Sequence[Held]:
+    """Returns arguments in which lists have tensors, as one branch puts some into a list that the other passes on."""
+    empty = [k for k, h in enumerate(given) if isinstance(h, ListOfTensors) and h.elements is None]
+    if not empty:
+        return given
+    tried = [c.library.call(name, given, _trial(c)) for name in (then, other)]
+    passed = [c.library.unchanged(name) for name in (then, other)]
+    whole = list(given)
+    for results, sources in zip(tried, passed[::-1], strict=True):
+        for after, k in zip(results, sources, strict=True):
+            was = None if k is None else given[k]
+            if (
+                k in empty
+                and isinstance(was, ListOfTensors)
+                and isinstance(after, ListOfTensors)
+                and after.elements is not None
+            ):
+                whole[k] = was.of_zeros(c, after.elements.shape[1:])
+    return whole
+
+
+def _trial(c: Call) -> PartialEvaluator:
+    """Returns the evaluator of a region that is dropped."""
+    return PartialEvaluator(c.evaluator.graph.region("trial"), around=c.evaluator)
 
 
 @translates("Case", "StatelessCase")

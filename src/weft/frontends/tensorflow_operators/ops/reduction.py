@@ -9,7 +9,7 @@ from weft.frontends.tensorflow_operators.registry import Translation, translates
 from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.composites import ordering
 from weft.graph.composites.run_time import late_axes
-from weft.ir import Expr
+from weft.ir import Expr, ExprLike
 from weft.support.dtypes import bool_, i32, i64, u8
 
 
@@ -95,6 +95,8 @@ def in_top_k(c: Call) -> Operand:
 @translates("SegmentSum", "SegmentMean", "SegmentMax", "SegmentMin", "SegmentProd")
 def segments_in_order(c: Call) -> Operand:
     """The sums (means, extremes, products) of the rows of each segment; without rows, 0 (1 for products)."""
+    if not c.is_known(1):
+        return _late_segments(c)
     x, ids = c.tensor(0), c.numbers(1, "the segments").reshape(-1).astype(np.int64)
     count, kind = int(ids.max(initial=-1)) + 1, c.op.removeprefix("Segment")
     if ids.min(initial=0) < 0:
@@ -108,6 +110,27 @@ def segments_in_order(c: Call) -> Operand:
     return made
 
 
+def segment_count(c: Call, ids: Operand) -> ExprLike:
+    """Returns one more than the greatest of the numbers of segments, a vector."""
+    some = c.add("concat", c.cast(ids, i64), c.reshape(c.scalar(-1, i64), [1]), axis=0)
+    last = c.add("reduce_max", some, axes=(0,), keepdims=False)
+    return c.late_number(c.add("add", last, c.scalar(1, i64)), "segments", "the number of segments")
+
+
+def _late_segments(c: Call) -> Operand:
+    """Returns the combined rows of each segment, whose number the last of them tells when the model runs."""
+    x, ids, kind = c.tensor(0), c.cast(c.tensor(1, 1), i64), c.op.removeprefix("Segment")
+    count = segment_count(c, ids)
+    made = _combined(c, x, ids, count, {"Mean": "Sum"}.get(kind, kind))
+    if kind not in ("Mean", "Max", "Min"):
+        return made
+    ones = c.add("full", shape=ids.shape, value=1, dtype=x.dtype)
+    rows = c.reshape(_combined(c, ones, ids, count, "Sum"), [count, *[1] * (x.rank - 1)])
+    if kind == "Mean":
+        return c.add("div", made, c.add("maximum", rows, c.scalar(1, x.dtype)))
+    return c.add("where", c.add("equal", rows, c.scalar(0, x.dtype)), c.scalar(0, x.dtype), made)
+
+
 @translates("UnsortedSegmentSum", "UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd")
 def segments(c: Call) -> Operand:
     """The sums (products, extremes) of the rows of each segment; without rows, 0 (1, the least or the greatest number).
@@ -115,13 +138,13 @@ def segments(c: Call) -> Operand:
     Rows of negative segments are left out: they go to one more segment, which is cut off.
     """
     x, ids = c.tensor(0), c.tensor(1, 1)
-    count = int(c.number_at(2, "the number of segments"))
-    ids = c.add("where", c.add("less", ids, c.scalar(0, ids.dtype)), c.scalar(count, ids.dtype), ids)
+    count = c.late_number(c.cast(c.reshape(c.tensor(2), []), i64), "segments", "the number of segments")
+    ids = c.add("where", c.add("less", ids, c.scalar(0, ids.dtype)), c.cast(c.size(count), ids.dtype), ids)
     made = _combined(c, x, ids, count + 1, c.op.removeprefix("UnsortedSegment"))
     return c.add("slice", made, starts=(0,), ends=(count,), axes=(0,), steps=(1,))
 
 
-def _combined(c: Call, x: Operand, ids: Operand, count: int, kind: str) -> Operand:
+def _combined(c: Call, x: Operand, ids: Operand, count: ExprLike, kind: str) -> Operand:
     """Returns the rows of each of *count* segments taken together, which are numbers that change nothing where there are none."""
     reduction = {"Sum": "add", "Max": "max", "Min": "min", "Prod": "mul"}[kind]
     begin = c.add("full", shape=(count, *x.shape[1:]), value=_neutral(x, reduction), dtype=x.dtype)
@@ -132,19 +155,32 @@ def _neutral(x: Operand, reduction: str) -> float | int:
     """Returns the result of a segment without rows."""
     if reduction in ("add", "mul"):
         return 0 if reduction == "add" else 1
-    limits = np.finfo(x.dtype.numpy) if x.dtype.is_float else np.iinfo(x.dtype.numpy)  # type: ignore[type-var]
-    return limits.min.item() if reduction == "max" else limits.max.item()  # type: ignore[no-any-return, union-attr]
+    if x.dtype.is_float:
+        greatest = float(np.finfo(x.dtype.numpy).max)  # type: ignore[type-var]
+        return -greatest if reduction == "max" else greatest
+    limits = np.iinfo(x.dtype.numpy)  # type: ignore[type-var]
+    return int(limits.min if reduction == "max" else limits.max)
 
 
 @translates("Bincount", "DenseBincount")
 def bincount(c: Call) -> Operand:
-    """How often each integer is there, or the sum of its weights."""
-    ids, size = c.tensor(0, 1), int(c.number_at(1, "the number of integers"))
-    weights = c.tensor(2)
+    """How often each integer is there, or the sum of its weights, or whether it is; of a matrix, in each of its rows."""
+    ids, weights = c.tensor(0), c.tensor(2)
+    size = c.late_number(c.cast(c.reshape(c.tensor(1), []), i64), "integers", "the number of integers")
+    if ids.rank not in (1, 2):
+        c.fail(f"its input 0 should have 1 or 2 dimensions: {ids!r}", SAVE_AGAIN)
     one = c.scalar(1, weights.dtype)
     given = c.add("expand", one, shape=ids.shape) if _is_empty(weights) else weights
-    begin = c.add("full", shape=(size,), value=0, dtype=weights.dtype)
-    return c.add("scatter_nd", begin, c.reshape(ids, [*ids.shape, 1]), given, reduction="add")
+    above = c.cast(c.add("minimum", c.cast(ids, i64), c.size(size)), i64)  # what is too large is counted apart
+    begin = c.add("full", shape=(*ids.shape[:-1], size + 1), value=0, dtype=weights.dtype)
+    at = [c.reshape(above, [*ids.shape, 1])]
+    if ids.rank == 2:
+        rows = c.reshape(c.add("range", start=0, size=ids.shape[0]), [ids.shape[0], 1, 1])
+        at = [c.add("expand", rows, shape=(*ids.shape, 1)), *at]
+    places = at[0] if len(at) == 1 else c.add("concat", *at, axis=2)
+    made = c.add("scatter_nd", begin, places, given, reduction="add")
+    y = c.add("slice", made, starts=(0,), ends=(size,), axes=(ids.rank - 1,), steps=(1,))
+    return c.add("minimum", y, one) if c.flag("binary_output") else y
 
 
 def _is_empty(x: Operand) -> bool:

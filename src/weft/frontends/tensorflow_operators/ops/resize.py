@@ -7,12 +7,10 @@ from typing import Final
 import numpy as np
 
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call
-from weft.frontends.tensorflow_operators.images import static_size
 from weft.frontends.tensorflow_operators.registry import translates
-from weft.graph import Array
 from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.composites.resize import resample_axis
-from weft.graph.composites.sampling import Filter
+from weft.graph.composites.sampling import TENSORFLOW_STEPS, Filter
 from weft.ir import ExprLike
 from weft.support.dtypes import f32
 
@@ -46,45 +44,18 @@ def bilinear(c: Call) -> Operand:
 @translates("ResizeNearestNeighbor")
 def nearest(c: Call) -> Operand:
     """The nearest pixel."""
-    coordinates = _coordinates(c)
-    rounding = "floor" if coordinates == "asymmetric" else "round_prefer_ceil"
+    coordinates = _coordinates(c).replace("half_pixel", "tf_half_pixel_for_nn")
+    rounding = "round_prefer_ceil" if coordinates == "align_corners" else "floor"
     return _resampled(c, c.tensor(0, 4), Filter(mode="nearest", coordinates=coordinates, nearest=rounding))
 
 
 @translates("ResizeBicubic")
 def bicubic(c: Call) -> Operand:
     """Cubic interpolation (Keys, 1981): with his coefficient for half pixels, and -3/4 otherwise."""
-    x, sizes = c.first(c.pointwise(lambda v: c.cast(v, f32), c.tensor(0, 4))), c.ints_at(1, "the size of the images")
-    if len(sizes) != 2 or not all(1 <= n <= LARGEST for n in sizes):
-        c.fail(f"it resizes images to {sizes}", SAVE_AGAIN)
-    for d, size in enumerate(sizes, 2):
-        old = static_size(c, x.shape[d], f"dimension {d}, which it resizes,")
-        taps, weights = _cubic(old, size, _coordinates(c))
-        x = c.add("resample", x, CompileTimeConstant(taps), CompileTimeConstant(weights), axis=d)
-    return c.last(x)
-
-
-TABLE_SIZE: Final = 1024
-"""Steps between two pixels at which TensorFlow computes the weights of cubic interpolation; it takes the nearest."""
-
-
-def _cubic(old: int, new: int, coordinates: str) -> tuple[Array, Array]:
-    """Returns the pixels of each of *new* resized ones, and their weights [new, 4]."""
+    coordinates = _coordinates(c)
     half = coordinates == "half_pixel"
-    scale = (old - 1) / (new - 1) if coordinates == "align_corners" and new > 1 else old / new
-    at = (np.arange(new) + 0.5) * scale - 0.5 if half else np.arange(new) * scale
-    below = np.floor(at)
-    part = np.rint((at - below) * TABLE_SIZE) / TABLE_SIZE
-    a = -0.5 if half else -0.75
-    distances = np.stack([1 + part, part, 1 - part, 2 - part], 1)
-    near = ((a + 2) * distances - (a + 3)) * distances**2 + 1
-    far = ((a * distances - 5 * a) * distances + 8 * a) * distances - 4 * a
-    weights = np.where(distances <= 1, near, far)
-    places = below[:, None].astype(np.int64) + np.arange(-1, 3)
-    if half:
-        weights = np.where((places >= 0) & (places < old), weights, 0)
-        weights /= weights.sum(1, keepdims=True)
-    return places.clip(0, old - 1), weights.astype(np.float32)
+    how = Filter("cubic", coordinates, cubic=-0.5 if half else -0.75, exclude_outside=half, steps=TENSORFLOW_STEPS)
+    return _resampled(c, c.pointwise(lambda x: c.cast(x, f32), c.tensor(0, 4)), how)
 
 
 @translates("CropAndResize")

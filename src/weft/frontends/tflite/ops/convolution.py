@@ -23,19 +23,19 @@ def _windows(c: LiteCall, **attributes: Any) -> Call:
 @translates("CONV_2D")
 def conv(c: LiteCall) -> Operand:
     """A convolution; its weight is [out, H, W, in / groups]."""
-    return convolved(_windows(c), c.tensor(0, 4), c.weight(1, [0, 3, 1, 2]), c.optional(2))
+    return convolved(_windows(c), c.tensor(0, 4), c.weight(1, [0, 3, 1, 2]), c.bias(2))
 
 
 @translates("DEPTHWISE_CONV_2D")
 def depthwise(c: LiteCall) -> Operand:
     """A convolution of each channel by itself; its weight is [1, H, W, in * multiplier]."""
-    return convolved(_windows(c), c.tensor(0, 4), c.weight(1, [3, 0, 1, 2]), c.optional(2))
+    return convolved(_windows(c), c.tensor(0, 4), c.weight(1, [3, 0, 1, 2]), c.bias(2))
 
 
 @translates("CONV_3D")
 def conv_3d(c: LiteCall) -> Operand:
     """A convolution; its weight is [D, H, W, in, out]."""
-    return convolved(_windows(c), c.tensor(0, 5), c.weight(1, [4, 3, 0, 1, 2]), c.optional(2))
+    return convolved(_windows(c), c.tensor(0, 5), c.weight(1, [4, 3, 0, 1, 2]), c.bias(2))
 
 
 @translates("TRANSPOSE_CONV", "CONV_3D_TRANSPOSE")
@@ -46,7 +46,7 @@ def transpose_conv(c: LiteCall) -> Operand:
     sizes = c.sizes(0, "the shape of the result")
     if len(sizes) != n + 2:
         c.fail(f"the shape of its result is {sizes}", SAVE_AGAIN)
-    return transposed(_windows(c), c.tensor(2, n + 2), weight, c.optional(3), sizes[1:-1])
+    return transposed(_windows(c), c.tensor(2, n + 2), weight, c.bias(3, x=2), sizes[1:-1])
 
 
 @translates("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
@@ -65,7 +65,7 @@ def fully_connected(c: LiteCall) -> Results:
     """Rows times a weight [out, in], plus a bias."""
     if c.integer("weights_format"):
         c.fail("weights in a shuffled order are not supported", "convert the model again")
-    x, weight, bias = c.tensor(0), c.weight(1, [1, 0]), c.optional(2)
+    x, weight, bias = c.tensor(0), c.weight(1, [1, 0]), c.bias(2)
     if not c.flag("keep_num_dims") and x.rank != 2:
         x = c.reshape(x, [total(x.shape) // weight.shape[0], weight.shape[0]])
     y = c.add("matmul", x, weight)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import Translation, translates
 from weft.graph.builder import CompileTimeConstant, Operand, Results, static_sizes, total
-from weft.graph.composites.pooling import spatial_axes
+from weft.graph.composites.pooling import adaptive_pool, adaptive_windows
 from weft.graph.composites.windows import Window
 from weft.ir import index
 from weft.support.dtypes import i64
@@ -77,7 +76,7 @@ def _adaptive(n: int, *, largest: bool) -> Translation:
     def translate(c: Call) -> Results:
         x = with_batch(c, "self", n)
         wanted = _sizes_wanted(c, x, n)
-        made = as_given(c, _adapted(c, x, wanted, largest=largest), "self", n)
+        made = as_given(c, adaptive_pool(c, x, wanted, largest=largest), "self", n)
         return (made, as_given(c, _places(c, x, wanted), "self", n)) if largest else made
 
     return translate
@@ -93,21 +92,6 @@ def _sizes_wanted(c: Call, x: Operand, n: int) -> list[int]:
     return found
 
 
-def _adapted(c: Call, x: Operand, wanted: list[int], *, largest: bool) -> Operand:
-    if all(w == 1 for w in wanted):
-        return c.add("reduce_max" if largest else "reduce_mean", x, axes=spatial_axes(x), keepdims=True)
-    sizes = static_sizes(x.shape[2:])
-    if sizes is None:
-        c.fail(f"windows of {x!r}, of symbolic size, are not supported", "give it numbers in `shapes`")
-    if all(w and s % w == 0 for s, w in zip(sizes, wanted, strict=True)):
-        kernel = [s // w for s, w in zip(sizes, wanted, strict=True)]
-        window = Window(kernel, kernel, [1] * len(kernel), [0] * (2 * len(kernel)))
-        return c.add("max_pool2d" if largest else "avg_pool2d", x, **window.attributes)
-    for d, (size, count) in enumerate(zip(sizes, wanted, strict=True)):
-        x = _windows_along(c, x, 2 + d, size, count, largest=largest)
-    return x
-
-
 def _places(c: Call, x: Operand, wanted: list[int]) -> Operand:
     """Returns where in its image the largest element of each window is, the first of equal ones."""
     sizes = static_sizes(x.shape[2:])
@@ -116,7 +100,7 @@ def _places(c: Call, x: Operand, wanted: list[int]) -> Operand:
     numbers = CompileTimeConstant(np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes))
     places = c.add("expand", numbers, shape=x.shape)
     for d in reversed(range(len(sizes))):  # rows are in order behind their columns
-        taps = CompileTimeConstant(_taps(sizes[d], wanted[d])[0])
+        taps = CompileTimeConstant(adaptive_windows(sizes[d], wanted[d])[0])
         parts, found = (c.add("gather", v, taps, axis=2 + d) for v in (x, places))
         best = c.add("argmax", parts, axis=3 + d, keepdims=True, last=False)
         x, places = (_dropped(c, c.add("gather_elements", v, best, axis=3 + d), 3 + d) for v in (parts, found))
@@ -125,25 +109,6 @@ def _places(c: Call, x: Operand, wanted: list[int]) -> Operand:
 
 def _dropped(c: Call, x: Operand, d: int) -> Operand:
     return c.reshape(x, [*x.shape[:d], *x.shape[d + 1 :]])
-
-
-def _windows_along(c: Call, x: Operand, d: int, size: int, count: int, *, largest: bool) -> Operand:
-    """Returns the means, or the largest elements, of *count* windows along dimension *d*, which may differ in size by one."""
-    taps, inside = _taps(size, count)
-    if not largest:
-        weights = (inside / inside.sum(1, keepdims=True)).astype(x.dtype.numpy)
-        return c.add("resample", x, CompileTimeConstant(taps), CompileTimeConstant(weights), axis=d)
-    parts = c.add("gather", x, CompileTimeConstant(taps), axis=d)
-    return c.add("reduce_max", parts, axes=(d + 1,), keepdims=False)
-
-
-def _taps(size: int, count: int) -> tuple[np.ndarray[Any, np.dtype[np.int64]], np.ndarray[Any, np.dtype[np.bool_]]]:
-    """Returns the elements of each of *count* windows, as many for each, and which of these are no repetition of the last."""
-    begin = np.arange(count) * size // max(count, 1)
-    end = -(-(np.arange(count) + 1) * size // max(count, 1))
-    width = int((end - begin).max(initial=1))
-    taps = np.minimum(begin[:, None] + np.arange(width), end[:, None] - 1).astype(np.int64)
-    return taps, np.arange(width) < (end - begin)[:, None]
 
 
 for _n in (1, 2, 3):

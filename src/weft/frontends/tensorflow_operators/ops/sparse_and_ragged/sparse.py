@@ -7,20 +7,26 @@ from functools import reduce
 from typing import Any
 
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results
+from weft.frontends.tensorflow_operators.ops.reduction import segment_count
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import Operand
 from weft.graph.composites.selection import true_positions
 from weft.graph.composites.sequences import element, stack
-from weft.ir import ExprLike, as_expr
+from weft.ir import Expr, ExprLike, as_expr
 from weft.ops import simplify_size
 from weft.support.dtypes import bool_, f32, i64
+
+
+def sizes_of(c: Call, k: int) -> list[int | Expr]:
+    """Returns the shape that input *k* is, whose sizes may be computed when the model runs."""
+    return c.sizes(k, "the shape") if c.is_known(k) else c.late_sizes(c.tensor(k), "size", "a size of a sparse tensor")
 
 
 @translates("SparseToDense")
 def sparse_to_dense(c: Call) -> Operand:
     """A tensor of one number, with others at indices."""
     indices, values, default = c.tensor(0), c.tensor(2), c.tensor(3)
-    shape = tuple(c.sizes(1, "the shape of the result"))
+    shape = tuple(sizes_of(c, 1))
     if indices.rank < 2:
         indices = c.reshape(indices, [indices.shape[0] if indices.rank else 1, 1])
     spread = c.add("expand", values, shape=(indices.shape[0],))
@@ -38,7 +44,7 @@ def sparse_plus_dense(c: Call) -> Operand:
 def sparse_times_dense(c: Call) -> Operand:
     """The product of a sparse matrix and a dense one, either of which may be given transposed."""
     indices, values, dense = c.tensor(0, 2), c.tensor(1, 1), c.tensor(3, 2)
-    rows, columns = c.sizes(2, "the shape of the sparse matrix")
+    rows, columns = sizes_of(c, 2)
     of_row, of_column = (element(c, indices, 1, k) for k in range(2))
     if c.flag("adjoint_a"):
         rows, of_row, of_column = columns, of_column, of_row
@@ -56,10 +62,11 @@ def sparse_segments(c: Call) -> Operand:
     """The sums of chosen rows by segments, or their means, or the sums divided by the root of their number."""
     x, ids = c.tensor(0), c.tensor(2, 1)
     rows = c.add("gather", x, c.tensor(1, 1), axis=0)
+    count: ExprLike
     if c.op.endswith("NumSegments"):
-        count = int(c.number_at(3, "the number of segments"))
+        count = c.late_number(c.cast(c.reshape(c.tensor(3), []), i64), "segments", "the number of segments")
     else:
-        count = int(c.numbers(2, "the segments").max(initial=-1)) + 1
+        count = segment_count(c, ids)
     places = c.reshape(ids, [ids.shape[0], 1])
 
     def summed(rows: Operand) -> Operand:
@@ -85,12 +92,12 @@ def sparse_reshape(c: Call) -> Results:
             c.fail(f"its new shape is {new}", SAVE_AGAIN)
         whole = reduce(lambda m, n: m * n, old, 1)
         new[open_[0]] = simplify_size(as_expr(whole) // rest)
-    flat = _positions(c, indices, old)
+    flat = positions(c, indices, old)
     rows = c.add("unravel_index", flat, shape=tuple(new))
     return c.transpose(c.cast(rows, indices.dtype), [1, 0]), c.vector(new)
 
 
-def _positions(c: Call, indices: Operand, sizes: Sequence[Any]) -> Operand:
+def positions(c: Call, indices: Operand, sizes: Sequence[Any]) -> Operand:
     """Returns the row-major positions of indices [n, rank] in a shape."""
     if not sizes or c.size(indices.shape[1]).array.item() != len(sizes):
         c.fail(f"its indices {indices!r} are not those of a tensor of {len(sizes)} dimensions", SAVE_AGAIN)
@@ -104,7 +111,7 @@ def _positions(c: Call, indices: Operand, sizes: Sequence[Any]) -> Operand:
 def sparse_reorder(c: Call) -> Results:
     """The indices in row-major order, and their values."""
     indices, values = c.tensor(0, 2), c.tensor(1, 1)
-    order = c.add("argsort", _positions(c, indices, c.sizes(2, "the shape")), axis=0)
+    order = c.add("argsort", positions(c, indices, sizes_of(c, 2)), axis=0)
     return c.add("gather", indices, order, axis=0), c.add("gather", values, order, axis=0)
 
 
@@ -118,7 +125,7 @@ def sparse_fill_empty_rows(c: Call) -> Results:
     Further results tell which rows had none, and where each index went.
     """
     indices, values, default = c.tensor(0, 2), c.tensor(1, 1), c.tensor(3)
-    shape = c.sizes(2, "the shape of the sparse tensor")
+    shape = sizes_of(c, 2)
     if not shape or c.size(indices.shape[1]).array.item() != len(shape):
         c.fail(f"its indices {indices!r} are not those of a tensor of {len(shape)} dimensions", SAVE_AGAIN)
     rows, given = element(c, indices, 1, 0), indices.shape[0]

@@ -1,0 +1,1 @@
+"""Tensors of which the elements are apart: sparse ones, and rows of several lengths."""

@@ -1,0 +1,66 @@
+"""Networks of Keras's layers that prepare data: categories and images; and of cells and pools that others have not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import layers, ops
+
+
+def categories() -> Any:
+    """Bins, encodings and vocabularies, given and learned from data."""
+    whole, real = keras.Input((3,), dtype="int32", name="whole"), keras.Input((3,), name="real")
+    learned = layers.Discretization(num_bins=4)
+    learned.adapt(np.linspace(-2, 2, 40))
+    found = layers.IntegerLookup(output_mode="multi_hot")
+    found.adapt(np.array([3, 3, 9, 9, 9, 14]))
+    table = layers.ReversibleEmbedding(20, 4, logit_soft_cap=2.0)
+    normal = layers.Normalization(mean=[0.5, 1.0, 2.0], variance=[1.0, 4.0, 0.25], invert=True)
+    rows = table(whole)
+    made = [
+        layers.CategoryEncoding(20, output_mode="multi_hot")(whole),
+        layers.CategoryEncoding(20, output_mode="count")(whole, count_weights=real),
+        layers.CategoryEncoding(20, output_mode="one_hot")(whole[:, :1]),
+        *(learned(real), layers.Discretization([-0.5, 0.5], output_mode="count")(real)),
+        *(found(whole), layers.IntegerLookup(vocabulary=[12, 0, 5, 17, 1], num_oov_indices=3, mask_token=2)(whole)),
+        layers.IntegerLookup(vocabulary=[3, 4, 9], output_mode="tf_idf", idf_weights=[0.5, 1.0, 2.0])(whole),
+        layers.IntegerLookup(vocabulary=[-7, 12, 90], invert=True)(whole),
+        *(normal(real), rows, table(rows * 3.0, reverse=True)),
+    ]
+    return keras.Model([whole, real], [ops.cast(y, "float32") for y in made])
+
+
+def pictures() -> Any:
+    """Images resized in their aspect ratio and by all filters, and adaptive pools."""
+    given = keras.Input((12, 10, 2), name="picture")
+    made = [
+        layers.Resizing(7, 9, interpolation="nearest", pad_to_aspect_ratio=True, fill_value=0.5)(given),
+        layers.Resizing(5, 9, interpolation="bicubic", crop_to_aspect_ratio=True)(given),
+        layers.Resizing(5, 4, antialias=True)(given),
+        layers.UpSampling2D(2, interpolation="lanczos3")(given),
+        layers.Resizing(9, 13, interpolation="lanczos5", antialias=True)(given),
+        layers.CenterCrop(14, 9)(given),
+        layers.Pipeline([layers.Rescaling(0.5), layers.Resizing(4, 3)])(layers.RandomCrop(12, 10)(given)),
+        layers.AdaptiveAveragePooling2D((5, 3))(given),
+        layers.AdaptiveMaxPooling2D(4)(layers.Solarization()(given)),
+        layers.AdaptiveMaxPooling1D(5)(layers.Reshape((12, 20))(given)),
+        layers.AdaptiveAveragePooling3D((2, 3, 2), data_format="channels_first")(layers.Reshape((2, 4, 6, 5))(given)),
+        layers.Softmax(axis=(1, 2))(given),
+        *[layers.Activation(f)(given * 2.0) for f in ("celu", "glu", "hard_shrink", "soft_shrink", "squareplus")],
+        *[layers.Activation(f)(given * 2.0) for f in ("sparse_plus", "sparse_sigmoid")],
+    ]
+    return keras.Model(given, made)
+
+
+def steps() -> Any:
+    """Cells called by themselves, states of several cells, and layers of low-rank changes."""
+    x, h, memory = (keras.Input((n,), name=name) for n, name in ((3, "x"), (4, "h"), (4, "memory")))
+    y, (h1, memory1) = layers.LSTMCell(4)(x, [h, memory])
+    z, (h2,) = layers.GRUCell(4)(y, [h1])
+    w, _ = layers.SimpleRNNCell(4)(z, [h2])
+    sequence = layers.RepeatVector(3)(layers.Dense(4, lora_rank=2)(w))
+    cells = [layers.LSTMCell(4), layers.GRUCell(5)]
+    made = layers.RNN(cells, return_state=True, return_sequences=True)(sequence)
+    return keras.Model([x, h, memory], [memory1, *keras.tree.flatten(made)])
