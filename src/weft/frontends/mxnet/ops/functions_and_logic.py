@@ -48,14 +48,22 @@ def rint(c: Call) -> Operand:
 @translates("round")
 def round_(c: Call) -> Operand:
     """The nearest integer, of two the one further from zero."""
-    x = c.input()
+    return away_from_zero(c, c.input())
+
+
+def away_from_zero(c: Call, x: Operand) -> Operand:
+    """Returns the nearest integers, of two the one further from zero."""
     return c.add("mul", c.add("sign", x), _up_from_half(c, c.add("abs", x), half=True))
 
 
 @translates("fix", "trunc")
 def trunc(c: Call) -> Operand:
     """The integer towards zero."""
-    x = c.input()
+    return towards_zero(c, c.input())
+
+
+def towards_zero(c: Call, x: Operand) -> Operand:
+    """Returns the integers towards zero."""
     return c.add("mul", c.add("sign", x), c.add("floor", c.add("abs", x)))
 
 

@@ -107,12 +107,14 @@ def _with_zeros(c: Call, x: Operand, pads: list[int]) -> Operand:
 @translates("FullyConnected")
 def fully_connected(c: Call) -> Operand:
     """Rows times the transpose of a matrix, and a bias; other dimensions than the first are one, unless flatten is off."""
-    x = c.input()
-    if c.flag("flatten", True) and x.rank != 2:
-        x = c.reshape(x, [x.shape[0], total(x.shape[1:])])
-    made = c.add("matmul", x, c.transpose(c.input(1, rank=2), [1, 0]))
+    made = c.add("matmul", as_rows(c, c.input()), c.transpose(c.input(1, rank=2), [1, 0]))
     bias = _bias(c)
     return made if bias is None else c.add("add", made, bias)
+
+
+def as_rows(c: Call, x: Operand) -> Operand:
+    """Returns *x* with the dimensions behind the first as one, unless `flatten` is off."""
+    return c.reshape(x, [x.shape[0], total(x.shape[1:])]) if c.flag("flatten", True) and x.rank != 2 else x
 
 
 @translates("BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm")
