@@ -28,8 +28,8 @@ class Format:
         """Returns the names of the table's entries, by the module that translates them."""
         for package in self.packages:
             found = importlib.import_module(f"weft.frontends.{package}")
-            for module in pkgutil.iter_modules(found.__path__):
-                importlib.import_module(f"{found.__name__}.{module.name}")
+            for module in pkgutil.walk_packages(found.__path__, f"{found.__name__}."):
+                importlib.import_module(module.name)
         place, _, attribute = self.table.partition(":")
         table = getattr(importlib.import_module(f"weft.frontends.{place}"), attribute)
         made: dict[str, list[str]] = defaultdict(list)
@@ -118,7 +118,7 @@ FORMATS: Final = (
         "mxnet.registry:TABLE",
         "operators",
         {
-            "_contrib_quantize_v2, _contrib_dequantize, _contrib_quantized_*, _sg_mkldnn_*": "networks quantised for one library",
+            "_contrib_quantized_rnn, _contrib_quantized_ring_buffer": "exclude the layer from being quantised",
             "ring_buffer, `RNN` with lengths, projections or clipped states, sparse arrays, channels last": "not supported",
         },
     ),

@@ -94,7 +94,9 @@ for _type in (I8, U8):
     case(f"q.flatten.{_type.__name__}", C.quantized_flatten, q(_type, 2, 3, 4), *ends(-0.3, 1.5))
     _parameters = (f(3), f(3), f(3), np.abs(f(3)) + np.float32(0.5))
     _norm = {"eps": 1e-3, "fix_gamma": False, "min_calib_range": -2.5, "max_calib_range": 3.0}
-    case(f"q.norm.{_type.__name__}", C.quantized_batch_norm, q(_type, 2, 3, 4, 5), *_parameters, *ends(-1, 1.5), **_norm)
+    case(
+        f"q.norm.{_type.__name__}", C.quantized_batch_norm, q(_type, 2, 3, 4, 5), *_parameters, *ends(-1, 1.5), **_norm
+    )
     for _other in (I8, U8):
         _name = f"{_type.__name__}.{_other.__name__}"
         _two = (q(_type, 2, 3, 4, 5), q(_other, 2, 3, 4, 5), *ends(-1, 1.5, -0.5, 0.7))
@@ -102,7 +104,15 @@ for _type in (I8, U8):
         case(f"q.add.{_name}", C.quantized_elemwise_add, *_two)
         case(f"q.add.range.{_name}", C.quantized_elemwise_add, *_two, min_calib_range=-1.2, max_calib_range=1.9)
 case("q.relu", C.quantized_act, q(I8, 2, 3, 4, 5), *ends(-0.3, 1.5), act_type="relu")
-case("q.embedding", C.quantized_embedding, np.float32([[0, 4], [2, 2]]), q(I8, 5, 4), *ends(-1, 1), input_dim=5, output_dim=4)
+case(
+    "q.embedding",
+    C.quantized_embedding,
+    np.array([[0, 4], [2, 2]], np.float32),
+    q(I8, 5, 4),
+    *ends(-1, 1),
+    input_dim=5,
+    output_dim=4,
+)
 _two = (q(I8, 3, 4), q(I8, 3, 4), *ends(-1, 1.5, -0.5, 0.7))
 case("q.mul", C.quantized_elemwise_mul, *_two)
 case("q.mul.range", C.quantized_elemwise_mul, *_two, min_calib_range=-1.2, max_calib_range=1.1)

@@ -6,7 +6,7 @@ import math
 
 from weft.frontends.mxnet.call import Call
 from weft.frontends.mxnet.ops.quantized.quantization import Quantized
-from weft.frontends.mxnet.ranges import calibrated, in_steps, range_at
+from weft.frontends.mxnet.quantized_ranges import calibrated, in_steps, range_at
 from weft.frontends.mxnet.registry import translates
 from weft.graph.builder import Operand
 from weft.graph.composites.quantized.quantization import integer_matmul

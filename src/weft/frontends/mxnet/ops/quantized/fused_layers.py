@@ -7,15 +7,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from weft.frontends.mxnet.call import Call
 from weft.frontends.mxnet.ops.quantized.quantization import Quantized
-from weft.frontends.mxnet.ops.quantized.layers import (
+from weft.frontends.mxnet.ops.quantized.quantized_layers import (
     convolved_bytes,
-    inverse_root,
     multiplied_bytes,
     rounded_bias,
 )
-from weft.frontends.mxnet.ranges import (
+from weft.frontends.mxnet.ops.quantized.weights import (
+    MOST_BIAS,
+    array_of,
+    bounded,
+    bytes_of,
+    in_fewer_steps,
+    normalised,
+    of_groups,
+    steps_of,
+)
+from weft.frontends.mxnet.quantized_ranges import (
     BYTES,
     Range,
     calibrated,
@@ -26,19 +37,12 @@ from weft.frontends.mxnet.ranges import (
 )
 from weft.frontends.mxnet.registry import TABLE, result_of, translates
 from weft.frontends.mxnet.symbol import VARIABLE, Node
-from weft.graph.builder import CompileTimeConstant, Operand, static_sizes
+from weft.graph import Array
+from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.composites.quantized.quantization import requantize
 from weft.support.dtypes import DType, f32, i8, i32, u8
 
 _SUM, _NORM = "elemwise_add", "BatchNorm"
-_MOST_BIAS = float(1 << 30)
-"""What a bias in 32 bits is kept below."""
-
-
-@translates("_CachedOp")
-def as_its_symbol(c: Call) -> tuple[Operand, ...]:
-    """What the symbol inside computes."""
-    return tuple(c.subgraph(0, c.all_inputs(), c))
 
 
 @dataclass(frozen=True)
@@ -98,36 +102,32 @@ class _QuantizedConvolution:
         count = 2 if layer.flag("no_bias") else 3
         self.summed = c.input(count + 4 * (fused.norm is not None)) if fused.is_sum else None
         self.ranges_at = count + 4 * (fused.norm is not None) + fused.is_sum
-        self.weight, self.bias = c.input(1), c.input(2) if count == 3 else None
+        self.weight = array_of(c, c.input(1), "its weight")
+        self.bias = array_of(c, c.input(2), "its bias") if count == 3 else None
         if fused.norm is not None:
-            self.weight, self.bias = self._normalised(fused.norm, count)
-
-    def _normalised(self, norm: Node, first: int) -> tuple[Operand, Operand]:
-        """Returns the weight and the bias scaled and moved as the normalisation does to their results."""
-        c, n = self.c, self.c.on(norm, self.c.inputs[first : first + 4])
-        scale, shift, mean, variance = (n.input(k) for k in range(4))
-        by = inverse_root(c, variance, n.number("eps", 1e-3))
-        if not n.flag("fix_gamma", True):
-            by = c.add("mul", scale, by)
-        less = c.add("neg", mean) if self.bias is None else c.add("sub", self.bias, mean)
-        columns = c.reshape(by, [*by.shape, *[1] * (self.weight.rank - 1)])
-        return c.add("mul", self.weight, columns), c.add("add", shift, c.add("mul", by, less))
+            n = c.on(fused.norm, c.inputs)
+            norm = [array_of(c, c.input(k), "its normalisation") for k in range(count, count + 4)]
+            epsilon, is_scaled = n.number("eps", 1e-3), not n.flag("fix_gamma", True)
+            parts = (norm[0], norm[1], norm[2], norm[3])
+            self.weight, self.bias = normalised(self.weight, self.bias, parts, epsilon, is_scaled=is_scaled)
 
     def results(self) -> Quantized:
         """Returns the result, in bytes if its range was calibrated, and its range."""
         c, of_x = self.c, range_at(self.c, self.ranges_at)
         steps = of_x.steps(c, self.x.dtype)
-        weight_steps = self._weight_steps(steps)
-        sums = self._sums(steps, weight_steps)
-        columns = c.reshape(weight_steps, [*weight_steps.shape, 1, 1]) if weight_steps.rank else weight_steps
         if self.found is None:
-            size = c.add("reduce_max", c.add("abs", self.weight), keepdims=False)
-            first, second = product_reaches(self.x.dtype)
-            made = range_of_products(c, Range(size, size), of_x, (first, second))
+            by_filter = steps_of(self.weight)
+        else:
+            by_filter = bounded(steps_of(self.weight, tuple(range(1, self.weight.ndim))), self.bias, steps)
+        sums, weight_steps = self._sums(steps, by_filter), CompileTimeConstant(by_filter)
+        if self.found is None:
+            size = c.scalar(np.abs(self.weight).max(initial=0), f32)
+            made = range_of_products(c, Range(size, size), of_x, product_reaches(self.x.dtype))
             result_steps, scaled, dtype = c.add("mul", steps, weight_steps), sums, i32
         else:
             made, dtype = self.found, self._type()
             result_steps = made.steps(c, u8 if self._is_unsigned() else i8)
+            columns = c.reshape(weight_steps, [by_filter.size, *[1] * (self.weight.ndim - 2)])
             by = c.add("div", c.add("div", result_steps, steps), columns)
             scaled = c.add("mul", sums, by)
         return made.results(c, self._rounded(self._finished(scaled, result_steps), dtype))
@@ -139,30 +139,13 @@ class _QuantizedConvolution:
         made = requantize(self.c, x, None, self.summed.dtype)
         return made if made.dtype is dtype else self.c.add("bit_cast", made, dtype=dtype)
 
-    def _weight_steps(self, steps: Operand) -> Operand:
-        """Returns the steps of the weights: one for all, or one for each filter, in which its bias is not too large."""
-        c, size = self.c, self.c.add("abs", self.weight)
-        if self.found is None:
-            size = c.add("reduce_max", size, keepdims=False)
-            return Range(size, size).steps(c, i8)
-        size = c.add("reduce_max", size, axes=tuple(range(1, self.weight.rank)), keepdims=False)
-        found = Range(size, size).steps(c, i8)
-        if self.bias is None or not isinstance(steps, CompileTimeConstant):
-            return found
-        bias = c.add("maximum", c.add("abs", self.bias), c.scalar(1e-30, f32))
-        return c.add("minimum", found, c.add("div", c.add("div", c.scalar(_MOST_BIAS, f32), bias), steps))
-
-    def _sums(self, steps: Operand, weight_steps: Operand) -> Operand:
+    def _sums(self, steps: Operand, by_filter: Array) -> Operand:
         """Returns the convolution in 32 bits, as floats."""
-        c, bias, by = self.c, self.bias, weight_steps
-        groups = self.layer.integer("num_group", 1)
-        if by.rank and groups > 1:  # of which MXNet gives the whole first one the steps of the first filter, and so on
-            firsts = c.add("slice", by, starts=(0,), ends=(groups,), axes=(0,), steps=(1,))
-            by = c.add("repeat", firsts, axis=0, times=_quotient(c, by, groups))
-        columns = c.reshape(by, [*by.shape, *[1] * (self.weight.rank - 1)]) if by.rank else by
-        w = in_steps(c, self.weight, columns, i8)
-        if bias is not None:
-            bias = in_steps(c, bias, c.add("mul", weight_steps, steps), i32)
+        c, bias = self.c, None
+        if self.bias is not None:
+            bias_steps = c.add("mul", CompileTimeConstant(by_filter), steps)
+            bias = in_steps(c, CompileTimeConstant(self.bias), bias_steps, i32)
+        w = bytes_of(self.weight, of_groups(by_filter, self.layer.integer("num_group", 1)))
         return c.cast(convolved_bytes(self.layer, self.x, w, bias), f32)
 
     def _finished(self, scaled: Operand, result_steps: Operand) -> Operand:
@@ -184,13 +167,6 @@ class _QuantizedConvolution:
         return u8 if self._is_unsigned() else i8
 
 
-def _quotient(c: Call, filters: Operand, groups: int) -> int:
-    (count,) = static_sizes(filters.shape) or [0]
-    if not count or count % groups:
-        c.fail(f"it has {groups} groups of {count} filters", "save the network again")
-    return count // groups
-
-
 @translates("_sg_mkldnn_fully_connected")
 def fused_product(c: Call) -> Quantized | Operand | tuple[Operand, ...]:
     """Rows times the transpose of a matrix, a bias, and a function of the sums."""
@@ -199,39 +175,39 @@ def fused_product(c: Call) -> Quantized | Operand | tuple[Operand, ...]:
     fused = _fused(c, "FullyConnected")
     layer = c.on(fused.layer, c.inputs)
     n = 2 if layer.flag("no_bias") else 3
-    x, of_x, found, is_float = c.input(0), range_at(c, n), calibrated(c), c.flag("enable_float_output")
+    x, of_x = c.input(0), range_at(c, n)
     steps = of_x.steps(c, x.dtype)
-    if c.flag("channel_wise_quantize"):
-        w, weight_steps, bias = _each_row(c, steps, n)
-    else:
-        w, weight_steps, bias = _all_rows(c, steps, n)
-    sums = multiplied_bytes(layer, x, w, bias)
-    if found is None and not is_float:
-        made = range_of_products(c, of_x, range_at(c, n + 2), product_reaches(x.dtype))
-        return made.results(
-            c, requantize(c, _activated(c, c.cast(sums, f32), fused.before), None, i32) if fused.before else sums
-        )
-    dtype = u8 if fused.before and _never_below_zero(fused.before[-1], slopes=True) else i8
+    w, weight_steps, bias = (_each_row if c.flag("channel_wise_quantize") else _all_rows)(c, steps, n)
+    sums = c.cast(multiplied_bytes(layer, x, w, bias), f32)
+    if calibrated(c) is not None or c.flag("enable_float_output"):
+        return _scaled(c, sums, (steps, weight_steps), fused.before)
+    made = range_of_products(c, of_x, range_at(c, n + 2), product_reaches(x.dtype))
+    return made.results(c, requantize(c, _activated(c, sums, fused.before), None, i32))
+
+
+def _scaled(c: Call, sums: Operand, steps: tuple[Operand, Operand], functions: list[Node]) -> Quantized | Operand:
+    """Returns sums of products of numbers in so many *steps* each as floats, or as bytes in a range that was calibrated.
+
+    Functions are those of the numbers that the sums stand for.
+    """
+    found = calibrated(c)
+    dtype = u8 if functions and _never_below_zero(functions[-1], slopes=True) else i8
     result_steps = c.scalar(1, f32) if found is None else found.steps(c, dtype)
-    first = c.scalar(1, f32) if fused.before or found is None else result_steps
-    by = c.add("div", c.add("div", first, steps), weight_steps)
-    y = _activated(c, c.add("mul", c.cast(sums, f32), by), fused.before)
+    first = c.scalar(1, f32) if functions else result_steps
+    by = c.add("div", c.add("div", first, steps[0]), steps[1])
+    y = _activated(c, c.add("mul", sums, by), functions)
     if found is None:
         return y
-    y = c.add("mul", y, result_steps) if fused.before else y
-    return found.results(c, requantize(c, y, None, dtype))
+    return found.results(c, requantize(c, c.add("mul", y, result_steps) if functions else y, None, dtype))
 
 
 def _each_row(c: Call, steps: Operand, n: int) -> tuple[Operand, Operand, Operand | None]:
     """Returns a matrix of floats as bytes, each row in steps of its own, these, and a bias in 32 bits."""
-    w = c.input(1, rank=2)
-    size = c.add("reduce_max", c.add("abs", w), axes=(1,), keepdims=False)
-    found = Range(size, size).steps(c, i8)
-    if n == 3 and isinstance(steps, CompileTimeConstant):
-        bias = c.add("maximum", c.add("abs", c.input(2)), c.scalar(1e-30, f32))
-        found = c.add("minimum", found, c.add("div", c.add("div", c.scalar(_MOST_BIAS, f32), bias), steps))
-    q = in_steps(c, w, c.reshape(found, [*found.shape, 1]), i8)
-    return q, found, None if n == 2 else in_steps(c, c.input(2), c.add("mul", found, steps), i32)
+    w = array_of(c, c.input(1, rank=2), "its weight")
+    bias = array_of(c, c.input(2), "its bias") if n == 3 else None
+    found = bounded(steps_of(w, (1,)), bias, steps)
+    by_row = CompileTimeConstant(found)
+    return bytes_of(w, found), by_row, None if n == 2 else in_steps(c, c.input(2), c.add("mul", by_row, steps), i32)
 
 
 def _all_rows(c: Call, steps: Operand, n: int) -> tuple[Operand, Operand, Operand | None]:
@@ -241,9 +217,10 @@ def _all_rows(c: Call, steps: Operand, n: int) -> tuple[Operand, Operand, Operan
         return w, found, None
     size = range_at(c, n + 4).size(c)
     bias_steps = range_at(c, n + 4).steps(c, i8)
-    most = c.add("div", c.add("div", c.scalar(_MOST_BIAS, f32), size), bias_steps)
+    most = c.add("div", c.add("div", c.scalar(MOST_BIAS, f32), size), bias_steps)
     by = c.add("div", c.add("mul", steps, found), bias_steps)
     if isinstance(by, CompileTimeConstant) and isinstance(most, CompileTimeConstant) and by.array > most.array:
         less = c.add("div", c.add("div", c.add("mul", most, bias_steps), steps), found)
-        w, found, by = c.cast(rounded_bias(c, w, less), i8), c.add("mul", found, less), most
+        w = in_fewer_steps(array_of(c, w, "its weight"), array_of(c, less, "its scale"))
+        found, by = c.add("mul", found, less), most
     return w, found, rounded_bias(c, c.input(2), by)

@@ -1,9 +1,9 @@
-"""Quantisation: floats to bytes and back, and sums in 32 bits to bytes; `ranges` says what these stand for."""
+"""Quantisation: floats to bytes and back, and sums in 32 bits to bytes; `quantized_ranges` says what these stand for."""
 
 from __future__ import annotations
 
 from weft.frontends.mxnet.call import Call
-from weft.frontends.mxnet.ranges import (
+from weft.frontends.mxnet.quantized_ranges import (
     BYTES,
     REACH,
     WHOLE_REACH,

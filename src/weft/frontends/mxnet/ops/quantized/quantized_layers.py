@@ -1,6 +1,6 @@
 """Layers whose inputs and results are quantised: each has behind its inputs the range of each, and gives the range of its result.
 
-Sums are exact in 32 bits; `ranges` says what the integers stand for.
+Sums are exact in 32 bits; `quantized_ranges` says what the integers stand for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from weft.frontends.mxnet.ops.elementwise import combined
 from weft.frontends.mxnet.ops.functions_and_logic import away_from_zero, towards_zero
 from weft.frontends.mxnet.ops.layers import as_rows, convolution, pooling
 from weft.frontends.mxnet.ops.quantized.quantization import Quantized
-from weft.frontends.mxnet.ranges import (
+from weft.frontends.mxnet.quantized_ranges import (
     REACH,
     WHOLE_REACH,
     Range,

@@ -22,7 +22,7 @@ REACH: Final = {i8: 127.5, u8: 255.5, i32: float(2**31 - 1)}
 WHOLE_REACH: Final = {i8: 127.0, u8: 255.0, i32: float(2**31 - 1)}
 """The same in the operators that are older: the largest integer."""
 
-_STEPS_OF_NOTHING: Final = float(2**31 - 1)
+STEPS_OF_NOTHING: Final = float(2**31 - 1)
 
 
 class Range(NamedTuple):
@@ -40,7 +40,7 @@ class Range(NamedTuple):
         size = self.size(b)
         steps = b.add("div", b.scalar(REACH[dtype], f32), b.add("maximum", size, b.scalar(1e-37, f32)))
         nothing = b.add("equal", size, b.scalar(0, f32))
-        return b.add("where", nothing, b.scalar(_STEPS_OF_NOTHING, f32), steps)
+        return b.add("where", nothing, b.scalar(STEPS_OF_NOTHING, f32), steps)
 
     def results(self, b: Builder, q: Operand) -> tuple[Operand, Operand, Operand]:
         """Returns the results of an operator that gives *q* in this range."""
