@@ -13,6 +13,7 @@ from typing import Any
 
 import mxnet as mx
 import numpy as np
+from tests.frontends.mxnet import numpy_cases  # noqa: F401 (it enters its cases)
 from tests.frontends.mxnet.named_cases import NAMED
 from tests.frontends.mxnet.quantized_cases import QUANTIZED
 
@@ -255,6 +256,7 @@ case(
 )
 case("attention scores.other", S.contrib.interleaved_matmul_encdec_qk, f(3, 2, 8), f(5, 2, 16), heads=2)
 case("attention values.other", S.contrib.interleaved_matmul_encdec_valatt, f(5, 2, 16), f(4, 3, 5), heads=2)
+case("batch_take", lambda a, b: S.batch_take(a, S.cast(b, dtype="int32")), f(3, 4), [0, 3, 1])
 case("unravel", S.unravel_index, n(5, most=12), shape=(3, 4))
 
 

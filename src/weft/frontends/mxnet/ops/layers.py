@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from weft.frontends.mxnet.call import Call
-from weft.frontends.mxnet.registry import translates
+from weft.frontends.mxnet.registry import result_of, translates
 from weft.graph.builder import Operand, static_sizes, total
 from weft.graph.composites.normalization import inverse_deviation, mean_and_variance, per_channel
 from weft.graph.composites.pooling import lp_pool, spatial_axes
@@ -127,6 +127,12 @@ def batch_norm(c: Call) -> Operand:
     order = [0, axis, *[d for d in range(1, x.rank) if d != axis]] if axis else [*range(x.rank)]
     made = c.add("batch_norm", c.transpose(x, order), scale, bias, mean, variance, epsilon=c.number("eps", 1e-3))
     return c.transpose(made, [order.index(d) for d in range(x.rank)])
+
+
+@translates("_contrib_BatchNormWithReLU")
+def norm_and_relu(c: Call) -> Operand:
+    """Channels normalised, and those below zero zero."""
+    return c.add("relu", result_of(batch_norm(c)))
 
 
 @translates("InstanceNorm")
