@@ -107,9 +107,9 @@ FORMATS: Final = (
         "coreml.layer_table:LAYERS",
         "layers",
         {
-            "simpleRecurrent, gru, uniDirectionalLSTM, biDirectionalLSTM, loop, branch": "convert the model to an mlprogram",
-            "custom layers, quantised weights": "the same",
-            "dot, reorganizeData, cropResize, sequenceRepeat, embedding": "the same",
+            "loop, branch": "convert the model to an mlprogram",
+            "custom layers, layers that quantise their input": "the same",
+            "dot, crop, cropResize, sequenceRepeat": "the same",
         },
     ),
     Format(
