@@ -19,6 +19,7 @@ import numpy as np
 from tests.frontends.caffe import networks as of_caffe
 from tests.frontends.caffe import own_networks as by_caffe
 from tests.frontends.coreml.test_layers import CASES as OLD_LAYERS
+from tests.frontends.coreml.test_layers import RECURRENT
 from tests.frontends.darknet import networks as of_darknet
 from tests.frontends.darknet import own_networks, test_recurrent
 from tests.frontends.mxnet.test_operators import CASES as OF_MXNET
@@ -65,7 +66,7 @@ def of_programs() -> set[str]:
 def of_networks() -> set[str]:
     """Core ML's neural networks: which field has the parameters of a layer."""
     layers = [layer for m in _coreml() for layer in m.inner(500).messages(1)]
-    layers += [Message(memoryview(made)) for made, _ in OLD_LAYERS.values()]
+    layers += [Message(memoryview(made)) for made, _ in [*OLD_LAYERS.values(), *RECURRENT.values()]]
     return {LAYERS.get(number, "") for layer in layers for number in layer.field_numbers}
 
 

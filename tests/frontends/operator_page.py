@@ -109,9 +109,9 @@ FORMATS: Final = (
         "coreml.layer_table:LAYERS",
         "layers",
         {
-            "simpleRecurrent, gru, uniDirectionalLSTM, biDirectionalLSTM, loop, branch": "convert the model to an mlprogram",
-            "custom layers, quantised weights": "the same",
-            "dot, reorganizeData, cropResize, sequenceRepeat, embedding": "the same",
+            "loop, branch": "convert the model to an mlprogram",
+            "custom layers, layers that quantise their input": "the same",
+            "dot, crop, cropResize, sequenceRepeat": "the same",
         },
     ),
     Format(
@@ -120,7 +120,7 @@ FORMATS: Final = (
         "mxnet.registry:TABLE",
         "operators",
         {
-            "_contrib_quantize_v2, _contrib_dequantize, _contrib_quantized_*, _sg_mkldnn_*": "networks quantised for one library",
+            "_contrib_quantized_rnn, _contrib_quantized_ring_buffer": "exclude the layer from being quantised",
             "ring_buffer, `RNN` with lengths, projections or clipped states, sparse arrays, channels last": "not supported",
         },
     ),

@@ -7,6 +7,7 @@ Run it by a Python that has coremltools 9 and torch: `python tests/frontends/cor
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,17 @@ class Recurrent(nn.Module):  # type: ignore[misc]
         return y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-5)
 
 
+class Memories(nn.Module):  # type: ignore[misc]
+    """Layers of long short-term memory, of which some run both ways."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.both, self.last = nn.LSTM(4, 5, 2, bidirectional=True), nn.LSTM(10, 3)
+
+    def forward(self, x: Any) -> Any:
+        return self.last(self.both(x)[0])[0]
+
+
 class Cache(nn.Module):  # type: ignore[misc]
     """A row of a state written over, and a state added to."""
 
@@ -135,6 +147,7 @@ NETWORKS = {
     "attention": (Attention, None),
     "recurrent": (Recurrent, (2, 6, 6)),
     "encoder": (Encoder, (1, 5, 12)),
+    "memories": (Memories, (6, 1, 4)),
     "stylist": (Stylist, (1, 3, 11, 9)),
 }
 
@@ -149,7 +162,8 @@ def calibrated(module: nn.Module) -> nn.Module:
 
 
 def main() -> None:
-    for name, (kind, shape) in NETWORKS.items():
+    for name in sys.argv[1:] or NETWORKS:
+        kind, shape = NETWORKS[name]
         torch.manual_seed(len(name))
         module = calibrated(kind())
         x = torch.randint(0, 20, (1, 7)) if shape is None else torch.randn(shape)
@@ -168,7 +182,7 @@ def main() -> None:
         )
         shutil.rmtree(FOLDER / f"{name}.mlpackage", ignore_errors=True)
         program.save(str(FOLDER / f"{name}.mlpackage"))
-        if name not in ("attention", "recurrent"):  # embeddings and recurrent layers are read from programs alone
+        if name != "recurrent":  # of gated recurrent units a network has loops, which are read from programs alone
             network = ct.convert(traced, inputs=given, outputs=[ct.TensorType(name="y")], convert_to="neuralnetwork")
             network.save(str(FOLDER / f"{name}.mlmodel"))
         np.savez_compressed(FOLDER / f"{name}.npz", x=x.numpy().astype(kind_), y=wanted)

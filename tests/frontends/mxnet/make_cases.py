@@ -13,7 +13,9 @@ from typing import Any
 
 import mxnet as mx
 import numpy as np
+from tests.frontends.mxnet import numpy_cases  # noqa: F401 (it enters its cases)
 from tests.frontends.mxnet.named_cases import NAMED
+from tests.frontends.mxnet.quantized_cases import QUANTIZED
 
 PLACE = Path(__file__).parent / "cases.npz.xz"
 RNG = np.random.default_rng(0)
@@ -252,28 +254,32 @@ case(
     output_score=True,
     **_few,
 )
+case("attention scores.other", S.contrib.interleaved_matmul_encdec_qk, f(3, 2, 8), f(5, 2, 16), heads=2)
+case("attention values.other", S.contrib.interleaved_matmul_encdec_valatt, f(5, 2, 16), f(4, 3, 5), heads=2)
+case("batch_take", lambda a, b: S.batch_take(a, S.cast(b, dtype="int32")), f(3, 4), [0, 3, 1])
 case("unravel", S.unravel_index, n(5, most=12), shape=(3, 4))
+
+
+def computed(symbol: Any, inputs: dict[str, Any]) -> list[Any]:
+    """Returns what MXNet computes."""
+    held = {k: mx.nd.array(v, dtype=v.dtype) for k, v in inputs.items()}
+    states = set(symbol.list_auxiliary_states())
+    arguments = {k: v for k, v in held.items() if k not in states}
+    bound = symbol.bind(mx.cpu(), arguments, aux_states={k: held[k] for k in states})
+    return [o.asnumpy() for o in bound.forward()]
 
 
 def main() -> None:
     arrays: dict[str, Any] = {}
-    for name, (symbol, inputs) in CASES.items():
-        bound = symbol.bind(mx.cpu(), {k: mx.nd.array(v) for k, v in inputs.items()})
-        outputs = [o.asnumpy() for o in bound.forward()]
-        arrays[f"{name}:symbol"] = np.frombuffer(symbol.tojson().encode(), np.uint8)
+    named = {name: (mx.sym.load_json(text), inputs) for name, (_, text, inputs) in NAMED.items()}
+    assert not CASES.keys() & QUANTIZED.keys() | (CASES.keys() | QUANTIZED.keys()) & named.keys()
+    for name, (symbol, inputs) in {**CASES, **QUANTIZED, **named}.items():
+        written = NAMED[name][0] if name in NAMED else symbol.tojson()
+        outputs = computed(symbol, inputs)
+        arrays[f"{name}:symbol"] = np.frombuffer(written.encode(), np.uint8)
         arrays.update({f"{name}:input {k}": v for k, v in inputs.items()})
         arrays.update({f"{name}:output {k}": v for k, v in enumerate(outputs)})
         print(name, [o.shape for o in outputs], flush=True)
-    for name, (written, text, inputs) in NAMED.items():
-        symbol = mx.sym.load_json(text)
-        assert name not in CASES, name
-        held = {k: mx.nd.array(v) for k, v in inputs.items()}
-        states = set(symbol.list_auxiliary_states())
-        arguments = {k: v for k, v in held.items() if k not in states}
-        bound = symbol.bind(mx.cpu(), arguments, aux_states={k: held[k] for k in states})
-        arrays[f"{name}:symbol"] = np.frombuffer(written.encode(), np.uint8)
-        arrays.update({f"{name}:input {k}": v for k, v in inputs.items()})
-        arrays.update({f"{name}:output {k}": o.asnumpy() for k, o in enumerate(bound.forward())})
     whole = io.BytesIO()
     np.savez(whole, **arrays)
     PLACE.write_bytes(lzma.compress(whole.getvalue(), preset=9))

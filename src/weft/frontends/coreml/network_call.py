@@ -61,21 +61,44 @@ class NetworkCall(Builder):
         return found
 
     def weight(self, number: int, shape: Sequence[int], params: Message | None = None) -> CompileTimeConstant:
-        """Returns weights; raises `ModelError` for those of another number than *shape* has, and for quantised ones."""
-        array = self._floats((params or self.params).inner(number))
+        """Returns weights; raises `ModelError` for those of another number than *shape* has, and for quantised sums."""
+        array = self._floats((params or self.params).inner(number), shape)
         if array.size != int(np.prod(shape)):
             self.fail(f"its weights are {array.size} numbers, not those of {list(shape)}", AGAIN)
         return CompileTimeConstant(array.reshape(shape), f"{self.source.partition(' ')[2]}.{number}")
 
-    def _floats(self, m: Message) -> Array:
-        half = m.raw(2)
+    def _floats(self, m: Message, shape: Sequence[int]) -> Array:
+        half, packed = m.raw(2), m.raw(30)
         if half is not None and len(half):
             if len(half) % 2:
                 self.damaged()
             return np.frombuffer(half, np.float16).astype(np.float32)
-        if m.has(30) or m.has(31):
-            self.fail("quantised weights are not supported", "convert the model without quantisation")
-        return m.numbers(1)
+        if m.has(31):
+            self.fail("layers that quantise their input are not supported", "convert the model without quantisation")
+        return (
+            m.numbers(1) if packed is None else self._dequantized(np.frombuffer(packed, np.uint8), m.inner(40), shape)
+        )
+
+    def _dequantized(self, packed: Array, how: Message, shape: Sequence[int]) -> Array:
+        """Returns weights of a few bits, the highest first, in a table, or in steps of a scale from a number on.
+
+        Scales and numbers are one for all, or one for each index of the first dimension, or of the second.
+        """
+        bits, count = how.integer(1), int(np.prod(shape))
+        if not 1 <= bits <= 8 or packed.size * 8 < bits * count:
+            self.damaged()
+        digits = np.unpackbits(packed)[: bits * count].reshape(count, bits)
+        q = digits @ (1 << np.arange(bits)[::-1])
+        if (table := how.message(102)) is not None:
+            return table.numbers(1)[q].astype(np.float32)
+        scale, first = (self._spread(how.inner(101).numbers(k), shape) for k in (1, 2))
+        return (q.reshape(shape).astype(np.float32) * scale + first).reshape(-1)
+
+    def _spread(self, v: Array, shape: Sequence[int]) -> Array:
+        axes = [d for d in range(min(len(shape), 2)) if v.size == shape[d]]
+        if v.size == 1 or not axes:
+            return v if v.size == 1 else np.zeros(1, np.float32) if not v.size else self.damaged()
+        return v.reshape([-1 if d == axes[0] else 1 for d in range(len(shape))])
 
     def damaged(self) -> NoReturn:
         """Raises `ModelError` for weights that are no whole numbers."""

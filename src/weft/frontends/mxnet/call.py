@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final, NoReturn, Protocol
 
 from weft.frontends.mxnet.symbol import Node, Symbol
@@ -29,6 +30,10 @@ class Call(Builder):
     ) -> None:
         super().__init__(evaluator, node.source)
         self.node, self.inputs, self.program = node, inputs, program
+
+    def on(self, node: Node, inputs: Sequence[Operand | None]) -> Call:
+        """Returns a call of another *node*, one inside of this or this with another operator, on *inputs*."""
+        return Call(self.evaluator, replace(node, name=self.node.name), inputs, self.program)
 
     def input(self, i: int = 0, rank: int | None = None) -> Operand:
         """Returns an input; raises `ModelError` where there is none, or it has not *rank* dimensions."""
@@ -74,6 +79,7 @@ class Call(Builder):
     def flag(self, name: str, default: bool = False) -> bool:
         """Returns a truth value, which older symbols have as 0 and 1."""
         found = self.value(name, default)
+        found = {"true": True, "false": False}.get(found, found) if isinstance(found, str) else found
         if not isinstance(found, int):
             self.wrong(name, "True or False")
         return bool(found)

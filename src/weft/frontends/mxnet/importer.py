@@ -6,19 +6,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from weft.frontends.fitting import fitting
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import Declared, InputShapes
 from weft.frontends.mxnet import ops
 from weft.frontends.mxnet.call import Call
-from weft.frontends.mxnet.params import read_params
+from weft.frontends.mxnet.params import TYPES, read_params
 from weft.frontends.mxnet.registry import TABLE
 from weft.frontends.mxnet.symbol import AGAIN, VARIABLE, Entry, Node, Symbol, read_symbol
 from weft.frontends.unsupported import unsupported_operators
 from weft.graph import Array, Graph
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
 from weft.runtime.metadata import ModelMetadata
-from weft.support.dtypes import f32
+from weft.support.dtypes import DType, f32, from_numpy
 from weft.support.errors import ModelError
 from weft.support.lazy_import import import_all
 
@@ -103,8 +105,15 @@ def _inputs(
         if n.name in weights:
             made[k] = CompileTimeConstant(weights[n.name], n.name)
         else:
-            made[k] = graph.input(n.name, found[n.name], f32)
+            made[k] = graph.input(n.name, found[n.name], _type_of(n))
     return made
+
+
+def _type_of(n: Node) -> DType:
+    """Returns the type of elements that a variable was made with; float32 where none is known."""
+    number = n.attributes.get("__dtype__", "-1")
+    numpy = TYPES.get(int(number)) if number.isdecimal() and len(number) < 3 else None
+    return f32 if numpy is None else from_numpy(np.dtype(numpy))
 
 
 def _declared(n: Node) -> Declared | None:

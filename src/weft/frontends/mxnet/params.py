@@ -23,7 +23,7 @@ from weft.support.errors import ModelError
 WRONG_FILE: Final = "give the .params that was saved with this symbol"
 
 _V1, _V2, _V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
-_TYPES: Final = {
+TYPES: Final = {
     **dict(enumerate(("<f4", "<f8", "<f2", "u1", "<i4", "i1", "<i8", "?"))),
     12: ml_dtypes.bfloat16,
 }
@@ -94,9 +94,9 @@ class _Reader:
         if (not rank and magic != _V3) or min(shape, default=0) < 0:
             return np.zeros(0, np.float32)
         _, _, type_ = self.numbers("iii")
-        if type_ not in _TYPES:
+        if type_ not in TYPES:
             raise _Ends
-        dtype: np.dtype[Any] = np.dtype(_TYPES[type_])
+        dtype: np.dtype[Any] = np.dtype(TYPES[type_])
         if (
             math.prod(filter(None, shape)) > _MOST_ELEMENTS
         ):  # beside a size of 0, others may be more than NumPy can count

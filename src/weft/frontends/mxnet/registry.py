@@ -23,3 +23,8 @@ TABLE: Final = Registry[str, Translation]("MXNet operator")
 def translates(*names: str) -> Callable[[Translation], Translation]:
     """Enters the decorated function as the translation of the operators *names*."""
     return entering(TABLE, names)
+
+
+def result_of(made: Operand | tuple[Operand, ...]) -> Operand:
+    """Returns the first result of a translation."""
+    return made[0] if isinstance(made, tuple) else made

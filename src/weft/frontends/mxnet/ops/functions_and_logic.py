@@ -16,9 +16,9 @@ def _function(f: Callable[[Builder, Operand], Operand]) -> Translation:
     return lambda c: f(c, c.input())
 
 
-translates("log1p")(_function(special_functions.log1p))
-translates("expm1")(_function(special_functions.expm1))
-translates("cbrt")(_function(special_functions.cbrt))
+translates("log1p", "_npi_log1p")(_function(special_functions.log1p))
+translates("expm1", "_npi_expm1")(_function(special_functions.expm1))
+translates("cbrt", "_npi_cbrt")(_function(special_functions.cbrt))
 translates("erfinv")(_function(special_functions.erfinv))
 translates("rcbrt")(lambda c: c.add("reciprocal", special_functions.cbrt(c, c.input())))
 
@@ -27,8 +27,8 @@ def _logarithm(base: float) -> Translation:
     return lambda c: c.add("mul", c.add("log", c.input()), c.scalar(1 / math.log(base), c.input().dtype))
 
 
-translates("log2")(_logarithm(2))
-translates("log10")(_logarithm(10))
+translates("log2", "_npi_log2")(_logarithm(2))
+translates("log10", "_npi_log10")(_logarithm(10))
 
 
 def _up_from_half(c: Call, x: Operand, *, half: bool) -> Operand:
@@ -39,7 +39,7 @@ def _up_from_half(c: Call, x: Operand, *, half: bool) -> Operand:
     return c.add("add", below, c.cast(is_up, x.dtype))
 
 
-@translates("rint")
+@translates("rint", "_npi_rint")
 def rint(c: Call) -> Operand:
     """The nearest integer, of two the one below."""
     return _up_from_half(c, c.input(), half=False)
@@ -48,14 +48,22 @@ def rint(c: Call) -> Operand:
 @translates("round")
 def round_(c: Call) -> Operand:
     """The nearest integer, of two the one further from zero."""
-    x = c.input()
+    return away_from_zero(c, c.input())
+
+
+def away_from_zero(c: Call, x: Operand) -> Operand:
+    """Returns the nearest integers, of two the one further from zero."""
     return c.add("mul", c.add("sign", x), _up_from_half(c, c.add("abs", x), half=True))
 
 
-@translates("fix", "trunc")
+@translates("fix", "trunc", "_npi_fix", "_npi_trunc")
 def trunc(c: Call) -> Operand:
     """The integer towards zero."""
-    x = c.input()
+    return towards_zero(c, c.input())
+
+
+def towards_zero(c: Call, x: Operand) -> Operand:
+    """Returns the integers towards zero."""
     return c.add("mul", c.add("sign", x), c.add("floor", c.add("abs", x)))
 
 

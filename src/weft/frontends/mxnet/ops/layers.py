@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from weft.frontends.mxnet.call import Call
-from weft.frontends.mxnet.registry import translates
+from weft.frontends.mxnet.registry import result_of, translates
 from weft.graph.builder import Operand, static_sizes, total
 from weft.graph.composites.normalization import inverse_deviation, mean_and_variance, per_channel
 from weft.graph.composites.pooling import lp_pool, spatial_axes
@@ -107,12 +107,14 @@ def _with_zeros(c: Call, x: Operand, pads: list[int]) -> Operand:
 @translates("FullyConnected")
 def fully_connected(c: Call) -> Operand:
     """Rows times the transpose of a matrix, and a bias; other dimensions than the first are one, unless flatten is off."""
-    x = c.input()
-    if c.flag("flatten", True) and x.rank != 2:
-        x = c.reshape(x, [x.shape[0], total(x.shape[1:])])
-    made = c.add("matmul", x, c.transpose(c.input(1, rank=2), [1, 0]))
+    made = c.add("matmul", as_rows(c, c.input()), c.transpose(c.input(1, rank=2), [1, 0]))
     bias = _bias(c)
     return made if bias is None else c.add("add", made, bias)
+
+
+def as_rows(c: Call, x: Operand) -> Operand:
+    """Returns *x* with the dimensions behind the first as one, unless `flatten` is off."""
+    return c.reshape(x, [x.shape[0], total(x.shape[1:])]) if c.flag("flatten", True) and x.rank != 2 else x
 
 
 @translates("BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm")
@@ -125,6 +127,12 @@ def batch_norm(c: Call) -> Operand:
     order = [0, axis, *[d for d in range(1, x.rank) if d != axis]] if axis else [*range(x.rank)]
     made = c.add("batch_norm", c.transpose(x, order), scale, bias, mean, variance, epsilon=c.number("eps", 1e-3))
     return c.transpose(made, [order.index(d) for d in range(x.rank)])
+
+
+@translates("_contrib_BatchNormWithReLU")
+def norm_and_relu(c: Call) -> Operand:
+    """Channels normalised, and those below zero zero."""
+    return c.add("relu", result_of(batch_norm(c)))
 
 
 @translates("InstanceNorm")

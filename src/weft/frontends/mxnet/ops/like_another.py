@@ -33,12 +33,12 @@ def _of_shape(value: float | None) -> Translation:
     return translate
 
 
-translates("_zeros")(_of_shape(0))
-translates("_ones")(_of_shape(1))
+translates("_zeros", "_npi_zeros")(_of_shape(0))
+translates("_ones", "_npi_ones")(_of_shape(1))
 translates("_full")(_of_shape(None))
 
 
-@translates("_arange")
+@translates("_arange", "_npi_arange")
 def arange(c: Call) -> Operand:
     """Numbers from one to before another, by a step, each several times."""
     start, stop, step = c.number("start", 0.0), c.value("stop"), c.number("step", 1.0)

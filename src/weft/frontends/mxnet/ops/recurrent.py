@@ -161,33 +161,3 @@ def sequence_last(c: Call) -> Operand:
 def _time_first(c: Call) -> None:
     if c.integer("axis", 0):
         c.fail("sequences along another axis than the first are not supported", "transpose before and after it")
-
-
-@translates("_contrib_interleaved_matmul_selfatt_qk")
-def attention_scores(c: Call) -> Operand:
-    """Products of queries and keys [batch * heads, time, time], scaled; the input is [time, batch, 3 * width]."""
-    q, k, _ = _heads(c)
-    scaled = c.add("mul", q, c.add("rsqrt", c.cast(c.size(q.shape[-1]), q.dtype)))
-    return c.add("matmul", scaled, c.transpose(k, [0, 2, 1]))
-
-
-@translates("_contrib_interleaved_matmul_selfatt_valatt")
-def attention_values(c: Call) -> Operand:
-    """Products of the second input's weights and the values [time, batch, width]."""
-    x = c.input(0, rank=3)
-    _, _, v = _heads(c)
-    made = c.add("matmul", c.input(1, rank=3), v)
-    heads, depth = c.integer("heads"), v.shape[-1]
-    apart = c.transpose(c.reshape(made, [x.shape[1], heads, x.shape[0], depth]), [2, 0, 1, 3])
-    return c.reshape(apart, [x.shape[0], x.shape[1], depth * heads])
-
-
-def _heads(c: Call) -> tuple[Operand, ...]:
-    """Returns queries, keys and values [batch * heads, time, depth]; in the input they stand head by head."""
-    x, heads = c.input(0, rank=3), c.integer("heads")
-    time, batch, width = x.shape
-    if heads < 1:
-        c.fail(f"it has {heads} heads", "save the network again")
-    depth = width // (3 * heads)
-    apart = c.transpose(c.reshape(x, [time, batch, heads, 3, depth]), [3, 1, 2, 0, 4])
-    return tuple([c.reshape(element(c, apart, 0, k), [batch * heads, time, depth]) for k in range(3)])
