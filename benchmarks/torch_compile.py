@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """torch.compile by Weft and by Inductor: the networks of the benchmark in one process, in turns; and how long compiling takes.
 
-    python torch_compile.py [--threads 1] [--rounds 15] [--small] [--freeze | --held-once] [name ...]
+    python torch_compile.py [--threads 1] [--rounds 15] [--small] [--freeze | --prepack] [name ...]
 
 A row has the ratio of the times of a call (Weft's to Inductor's, the median over rounds), that of compiling with empty caches,
-and the largest difference of the results. With --freeze the weights are constants; with --held-once no kernel's
-packed form of a weight is kept beside it ({"prepack": False}). One thread is timed by its processor time.
+and the largest difference of the results. With --freeze the weights are constants; with --prepack the forms of weights that
+kernels want are kept beside them. One thread is timed by its processor time.
 Run it with the interpreter that has Weft and PyTorch; Inductor needs a C++ compiler.
 """
 
@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="the networks made small")
     weights = parser.add_mutually_exclusive_group()
     weights.add_argument("--freeze", action="store_true", help="weights are constants")
-    weights.add_argument("--held-once", action="store_true", help="weights are read as they lie")
+    weights.add_argument("--prepack", action="store_true", help="packed forms of weights are kept beside them")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="torch_compile") as scratch:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(scratch, "inductor")
@@ -92,7 +92,7 @@ def compare(given: argparse.Namespace) -> None:
     torch.set_grad_enabled(False)
     clock, models = process_time if given.threads == 1 else perf_counter, SMALL if given.small else MODELS
     options = {
-        "weft": {"freeze": given.freeze, "prepack": not given.held_once, "fallback": False},
+        "weft": {"freeze": given.freeze, "prepack": given.prepack, "fallback": False},
         "inductor": {"freezing": given.freeze},
     }
     ratios, compiling = [], []

@@ -63,7 +63,7 @@ def test_weights_of_inference_mode_are_no_constants() -> None:
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("options", [{}, {"prepack": False}, {"freeze": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"prepack": True}, {"freeze": True}], ids=str)
 def test_weights_that_change_are_followed(options: dict[str, bool]) -> None:
     """Counted by PyTorch or not, in the same memory or in other, in order or not."""
     model, x = perceptron(), torch.randn(3, 8)

@@ -57,7 +57,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return seen
 
 
-def compiled(model: Any, *, prepack: bool = True, **options: Any) -> Any:
+def compiled(model: Any, *, prepack: bool = False, **options: Any) -> Any:
     chosen = {"fallback": False, "threads": 1, "prepack": prepack}
     return torch.compile(model, backend="weft", options=chosen, **options)
 
@@ -180,7 +180,7 @@ def test_checks_of_factorizations_take_tokens(graphs: list[Any], function: Calla
 def test_parameters_are_held_once(graphs: list[Any], given: list[Any]) -> None:
     """They are inputs of the model, of the memory that they have in PyTorch, in each call; the model has no constants."""
     model = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 64)).eval()
-    fast = compiled(model, prepack=False)
+    fast = compiled(model)
     x = torch.randn(3, 64)
     for _ in range(2):
         given.clear()
@@ -193,7 +193,7 @@ def test_parameters_are_held_once(graphs: list[Any], given: list[Any]) -> None:
 def test_parameters_that_are_read_as_they_lie_are_held_once(given: list[Any]) -> None:
     """Vectors, and tables to look up in, are inputs, of the memory that they have in PyTorch; matrices are held in panels."""
     model = nn.Sequential(nn.Embedding(99, 64), nn.Linear(64, 64)).eval()
-    fast = compiled(model)
+    fast = compiled(model, prepack=True)
     check(fast, model, torch.arange(32).reshape(2, 16))
     places = {t.data_ptr() for t in given}
     assert {model[0].weight.data_ptr(), model[1].bias.data_ptr()} < places
@@ -202,7 +202,7 @@ def test_parameters_that_are_read_as_they_lie_are_held_once(given: list[Any]) ->
 
 def test_matrices_of_many_rows_are_held_once(given: list[Any]) -> None:
     model = nn.Sequential(nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 2048)).eval()
-    fast = compiled(model)
+    fast = compiled(model, prepack=True)
     for _ in range(2):
         given.clear()
         check(fast, model, torch.randn(64, 1024))
@@ -219,7 +219,7 @@ def test_parameters_are_packed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(ParameterModel, "refresh", noted)
     model, x = nn.Linear(64, 64).eval(), torch.randn(16, 64)
-    fast = compiled(model)
+    fast = compiled(model, prepack=True)
     for writes in range(3):
         for _ in range(2):
             check(fast, model, x)

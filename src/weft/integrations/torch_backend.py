@@ -36,7 +36,7 @@ Compiled: TypeAlias = Callable[[list[Any]], list[Any]]
 
 OPTIONS: Final = {
     "freeze": False,
-    "prepack": True,
+    "prepack": False,
     "fallback": True,
     "threads": None,
     "precision": "model",
@@ -44,12 +44,12 @@ OPTIONS: Final = {
 }
 """The options and their defaults.
 
-With *prepack*, kernels of inference read filters among the parameters in the form that suits them, which is held beside the
-parameter, and so with matrices where reading them as they lie would take much longer. That form is made again by the next call
-when PyTorch counted a write to the parameter (`Tensor._version`), or this has other memory, or one of some elements that are
-compared differs: a write of a few elements that PyTorch does not count, as one to `.data`, may go unseen. Without, all
-parameters are held once, and their other forms are made in every call. With *freeze*, parameters are constants, those of
-normalizations folded into others; when one was changed since, its graph is compiled again.
+Parameters are held once: kernels read those of PyTorch, and what other forms they need of them are made in every call. With
+*prepack*, kernels of inference read filters among the parameters in the form that suits them, which is held beside the parameter,
+and so with matrices where reading them as they lie would take much longer. That form is made again by the next call when PyTorch
+counted a write to the parameter (`Tensor._version`), or this has other memory, or one of some elements that are compared
+differs: a write of a few elements that PyTorch does not count, as one to `.data`, may go unseen. With *freeze*, parameters are
+constants, those of normalizations folded into others; when one was changed since, its graph is compiled again.
 
 With *fallback*, PyTorch itself runs graphs that Weft can't compile, and a warning says why; without it they are refused. The
 others are those of `weft.compile`; *threads* are by default `torch.get_num_threads()`.
