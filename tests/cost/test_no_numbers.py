@@ -32,6 +32,7 @@ ALLOWED: Final[dict[str, int]] = {
     "graph/composites/numerics/incomplete_gamma.py": 2,  # the most steps of a sum, and the units that its last may add
     "graph/composites/numerics/special_functions.py": 3,  # coefficients of approximations
     "graph/composites/numerics/random_numbers.py": 2,  # the bits of a uniform number, and the step of a sequence of seeds
+    "graph/composites/sampling.py": 3,  # the filters of images: a coefficient, the reach of each, and the steps of a table
     "graph/core/printer.py": 1,  # elements printed
     "graph/fusion/groups.py": 1,  # letters of a name
     "graph/layout/assign_layouts.py": 1,  # an enumeration

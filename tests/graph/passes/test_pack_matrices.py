@@ -204,3 +204,10 @@ def test_matrices_whose_columns_lie_side_by_side_are_packed_for_many_rows(rows: 
     x, w = g.input("x", (rows, 64), f32), g.input("w", (96, 64), f32)
     one_output(g, g.add("gemm", [x, w, None], trans_b=True))
     assert op in ops(apply_pass(g, packed))
+
+
+def test_products_over_nothing_have_no_transposed_form() -> None:
+    g = Graph()
+    x, w = g.input("x", (9, 0), f32), g.input("w", (24, 0), f32)
+    one_output(g, g.add("gemm", [x, w, None], trans_b=True))
+    assert "transpose" not in ops(pack_matrices(g, Choosing(FOUR, prefer_swapped)))

@@ -143,8 +143,8 @@ class RightProblem:
 
     @property
     def is_known(self) -> bool:
-        """Tells whether all sizes are known."""
-        return None not in (self.rows, self.depth, self.columns)
+        """Tells whether all sizes are known, and none is zero."""
+        return bool(self.rows and self.depth and self.columns)
 
     @property
     def row_bytes(self) -> int:
@@ -171,7 +171,7 @@ def _swapped_cost(p: RightProblem, target: Target) -> float:
 
     The matrix is read again for each panel of the rows, from the third level of cache if it does not fit in the second.
     """
-    if p.rows is None or p.depth is None or p.columns is None:
+    if not p.rows or not p.depth or not p.columns:
         return inf
     product = multiply_cycles(p.rows * p.depth * p.columns, p.bits, target)
     lanes, nbytes = target.lanes(p.bits), p.depth * p.row_bytes
