@@ -23,7 +23,6 @@ HARMLESS: Final = frozenset({0, 0.5, 1, 2, 1000.0})
 
 ALLOWED: Final[dict[str, int]] = {
     "graph/builder/constants.py": 1,  # elements shown in a message
-    "graph/composites/sampling.py": 1,  # the default coefficient of cubic interpolation
     "graph/composites/run_time/late_shapes.py": 1,  # steps that no memory has
     "graph/composites/slicing.py": 2,  # an index that means the end, and the most pieces that a file may ask for
     "graph/composites/numerics/bessel_series.py": 6,  # degrees and terms of series, their bounds, and Euler's constant
