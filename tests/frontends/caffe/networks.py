@@ -156,8 +156,9 @@ def others() -> Net:
     net.add("ReLU6", "all", tops="six")
     net.add("Reduction", "six", tops="sum", axis=2, operation="ASUM", coeff=0.01)
     net.add("Slice", "all", tops="half other", axis=2)
-    net.add("Silence", "other", tops=" ")
-    net.layers[-1] = net.layers[-1]._replace(tops=[])
+    for sink in ("Silence", "HDF5Output"):
+        net.add(sink, "other", tops=" ")
+        net.layers[-1] = net.layers[-1]._replace(tops=[])
     return net
 
 

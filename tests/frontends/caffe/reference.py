@@ -232,6 +232,8 @@ class Reference:
     def Silence(self, x: list[Array], p: Fields, one: Layer) -> list[Array]:
         return []
 
+    HDF5Output = Silence
+
     def Flatten(self, x: list[Array], p: Fields, one: Layer) -> Array:
         return x[0].reshape(x[0].shape[0], -1)
 

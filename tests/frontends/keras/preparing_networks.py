@@ -54,6 +54,26 @@ def pictures() -> Any:
     return keras.Model(given, made)
 
 
+def mixed() -> Any:
+    """Layers that change images in training alone, and adaptive pools of other ranks."""
+    given = keras.Input((12, 10, 3), name="picture")
+    x = given
+    for layer in (
+        layers.AugMix((0, 1)),
+        layers.CutMix(),
+        layers.MixUp(),
+        layers.RandAugment((0, 1)),
+        layers.RandomElasticTransform(),
+    ):
+        x = layer(x)
+    made = [
+        layers.Conv2D(2, 3)(x),
+        layers.AdaptiveAveragePooling1D(4)(layers.Reshape((12, 30))(x)),
+        layers.AdaptiveMaxPooling3D((2, 3, 2))(layers.Reshape((4, 5, 6, 3))(x)),
+    ]
+    return keras.Model(given, made)
+
+
 def steps() -> Any:
     """Cells called by themselves, states of several cells, and layers of low-rank changes."""
     x, h, memory = (keras.Input((n,), name=name) for n, name in ((3, "x"), (4, "h"), (4, "memory")))

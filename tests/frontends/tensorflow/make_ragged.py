@@ -131,6 +131,14 @@ def parts_and_counts(x: Any, k: Any) -> Any:
     return parts[0], again, *counts, tf.math.segment_mean(x, order), tf.math.segment_max(x, order)
 
 
+@case(*[(*s, np.linspace(1, 2, 8, dtype=np.float32).reshape(4, 2)) for s in SPARSE])
+def beside_dense(i: Any, v: Any, y: Any) -> Any:
+    a, raw = tf.SparseTensor(i, v, [4, 2]), tf.raw_ops
+    operands = {"sp_indices": i, "sp_values": v, "sp_shape": a.dense_shape, "dense": y}
+    least = tf.sparse.minimum(a, a * 2.0)
+    return raw.SparseDenseCwiseAdd(**operands), raw.SparseDenseCwiseDiv(**operands), tf.sparse.to_dense(least)
+
+
 def main(folder: Path) -> None:
     arrays: dict[str, Any] = {}
     for name, (f, runs) in CASES.items():
