@@ -253,11 +253,11 @@ def _has_blocked_form(n: Node) -> bool:
     if n.output.rank != 4 or not isinstance(n.output.shape[1], Const):
         return False
     if n.operator.is_convolution:
-        return _is_packable(n) and isinstance(x.shape[1], Const)
+        return is_packable(n) and isinstance(x.shape[1], Const)
     return n.operator.per_channel or (n.op == "concat" and n.attribute("axis") % 4 == 1) or is_plain_map(n)
 
 
-def _is_packable(n: Node) -> bool:
+def is_packable(n: Node) -> bool:
     """Tells whether the weight of a convolution may be packed: floats in each call, or a constant once."""
     w = n.inputs[1]
     return isinstance(w, Constant) or (w is not None and w.static_shape is not None and w.dtype.is_float)

@@ -80,6 +80,13 @@ def tile(c: NetworkCall) -> Operand:
     return c.add("tile", c.input(), repeats=c.ints(1))
 
 
+def _at_indices(c: NetworkCall, op: str) -> Operand:
+    """Returns what *op* gathers at the indices of a layer, along its axis."""
+    x = c.input()
+    axis = c.axis_of(c.integer(1), x.rank)
+    return c.add(op, x, _inside(c, c.input(1), x, axis), axis=axis)
+
+
 def _inside(c: NetworkCall, indices: Operand, x: Operand, axis: int) -> Operand:
     """Returns indices along an axis, of which those below zero count from its end."""
     at, size = c.cast(indices, i64), c.cast(c.size(x.shape[axis]), i64)
@@ -89,9 +96,7 @@ def _inside(c: NetworkCall, indices: Operand, x: Operand, axis: int) -> Operand:
 @layer(930, "gather")
 def gather(c: NetworkCall) -> Operand:
     """The slices at indices along an axis."""
-    x = c.input()
-    axis = c.axis_of(c.integer(1), x.rank)
-    return c.add("gather", x, _inside(c, c.input(1), x, axis), axis=axis)
+    return _at_indices(c, "gather")
 
 
 @layer(940, "gatherND")
@@ -103,9 +108,7 @@ def gather_nd(c: NetworkCall) -> Operand:
 @layer(952, "gatherAlongAxis")
 def gather_along_axis(c: NetworkCall) -> Operand:
     """The element at an index along an axis, for each place of the indices."""
-    x = c.input()
-    axis = c.axis_of(c.integer(1), x.rank)
-    return c.add("gather_elements", x, _inside(c, c.input(1), x, axis), axis=axis)
+    return _at_indices(c, "gather_elements")
 
 
 @layer(960, "reverse")

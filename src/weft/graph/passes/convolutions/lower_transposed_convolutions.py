@@ -17,7 +17,8 @@ from math import prod
 from weft.cost import FALLBACK_SIZE, Candidate, Planner, TransposedPhases, subject_of, transposed_plans
 from weft.graph.core.evaluator import Evaluator
 from weft.graph.core.graph import Graph, Node
-from weft.graph.core.graph_values import Constant, Value
+from weft.graph.core.graph_values import Value
+from weft.graph.layout.assign_layouts import is_packable
 from weft.graph.passes.fold_constants import rewrite_and_fold
 from weft.graph.rewriting.reshape_weight import reshape_weight
 from weft.graph.rewriting.rewriter import Inputs
@@ -163,10 +164,8 @@ def _repeated(new: Graph, bias: Value, column: tuple[Expr, ...], shape: tuple[Ex
 
 def _has_blocked_form(node: Node) -> bool:
     """Tells whether there are several phases, and a form of the transposed convolution on channels in blocks."""
-    x, w = node.inputs[0], node.inputs[1]
-    if x is None or w is None or x.rank != 4 or not isinstance(x.shape[1], Const):
-        return False
-    if not isinstance(w, Constant) and (w.static_shape is None or not w.dtype.is_float):
+    x = node.inputs[0]
+    if x is None or not is_packable(node) or x.rank != 4 or not isinstance(x.shape[1], Const):
         return False
     strides: Sequence[int] = node.attribute("strides")
     return prod(strides) > 1 and node.attribute("group") == 1 and set(node.attribute("dilations")) == {1}
