@@ -33,7 +33,7 @@ from weft.cost.rules.matrix_tiles import MatrixTile, MatrixTileProblem, matrix_t
 from weft.cost.footprint import LoopNest, bytes_of, bytes_touched, nests, ranges_of, step_along
 from weft.cost.rules.fragment_tile import BATCHED_FETCHES, FragmentProduct, FragmentTile, fragment_tile_plans
 from weft.cost.rules.gemv import Gemv, gemv_plans
-from weft.cost.rules.inlining import Inline, inline_plans, rearrangement_plans
+from weft.cost.rules.inlining import Inline, inline_plans, rearrangement_plans, turned_rows_plans
 from weft.cost.rules.k_blocking import DepthProblem, KBlocks, RowBlock, k_block_plans, row_block_plans
 from weft.cost.graph.implicit_products import (
     ImplicitProduct, filled_channels, filled_terms, implicit_product_plans, whole_steps,
@@ -168,7 +168,7 @@ __all__ = [
     "reduction_part_plans", "row_stride", "row_thread_plans",
     "rule_plans", "shared_column_plans",
     "shared_tile_plans", "size_of", "step_along", "streams_of", "subject_of", "table_plans", "taken_apart_plans",
-    "thread_block_plans", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans", "turned_weight_plans",
+    "thread_block_plans", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans", "turned_rows_plans", "turned_weight_plans",
     "unfused_cycles", "unrolled_steps",
     "version_plans", "whole_steps", "window_strip_plans", "window_tile_plans", "winograd_cycles", "winograd_panel",
     "write_out_plans",

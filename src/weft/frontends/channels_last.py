@@ -63,11 +63,12 @@ class ChannelsLastBuilder(Builder):
             return function(*inputs)
         return self.last(function(*[self._aligned(x, rank) for x in inputs]))
 
-    def by_place(self, function: Callable[..., Operand], axis: int, moved: int, *inputs: Operand) -> Operand:
-        """Returns a function of a dimension and tensors: *axis*, or *moved* where all of them have their channels first."""
-        if all(self._is_first(x) for x in inputs):
-            return self.last(function(moved, *[self.first(x) for x in inputs]))
-        return function(axis, *inputs)
+    def along(self, function: Callable[..., Operand], axis: int, *inputs: Operand) -> Operand:
+        """Returns a function of a dimension and tensors: *axis*, or where it is in them if all have their channels first."""
+        if not all(self._is_first(x) for x in inputs):
+            return function(axis, *inputs)
+        moved = 0 if axis == 0 else axis % (inputs[0].rank - 1) + 1
+        return self.last(function(moved, *[self.first(x) for x in inputs]))
 
     def last_of(self, x: Operand) -> Operand:
         """Returns images that the model has with their channels first with their channels last."""

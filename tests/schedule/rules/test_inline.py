@@ -58,3 +58,29 @@ def test_a_number_repeated_is_read_where_it_is_chosen() -> None:
     (wide,) = OPERATORS["expand"]([x], {"shape": (4, 16)})
     (y,) = OPERATORS["where"]([c, wide, OPERATORS["neg"]([wide], {})[0]], {})
     assert "expand" not in [b.name for b in schedule_program(to_program([x, c], [y]), TARGET).blocks()]
+
+
+def blocks_of_rows(name: str, shape: tuple[int, ...], perm: tuple[int, ...], **attributes: object) -> list[str]:
+    """Returns the blocks of an operator over the last dimension of a transposed tensor."""
+    x = placeholder(shape, f32, "x")
+    (turned,) = OPERATORS["transpose"]([x], {"perm": perm})
+    made = OPERATORS[name]([turned], attributes)
+    return [b.name for b in schedule_program(to_program([x], made), TARGET).blocks()]
+
+
+def test_columns_become_rows_before_these_are_normalized() -> None:
+    """A row would be gathered from a column by each of the loops over it."""
+    assert "transpose" in blocks_of_rows("softmax", (32, 48), (1, 0), axis=1)
+    assert "transpose" not in blocks_of_rows("softmax", (2, 32, 48), (1, 0, 2), axis=2)
+
+
+def test_a_reduction_by_itself_goes_along_columns() -> None:
+    assert "transpose" not in blocks_of_rows("reduce_max", (32, 48), (1, 0), axes=(1,))
+
+
+def test_columns_become_rows_before_they_are_added_up_with_rows() -> None:
+    x, y = placeholder((32, 48), f32, "x"), placeholder((48, 32), f32, "y")
+    (turned,) = OPERATORS["transpose"]([x], {"perm": (1, 0)})
+    (both,) = OPERATORS["add"]([turned, y], {})
+    (total,) = OPERATORS["reduce_sum"]([both], {"axes": (1,)})
+    assert "add" in [b.name for b in schedule_program(to_program([x, y], [total]), TARGET).blocks()]

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from weft.cost.demand import l2_cycles
 from weft.cost.plans.plan import Candidate, Decision
+from weft.cost.plans.planner import by_cost
 from weft.targets import Target
+
+
+GATHERED_COLUMN_CYCLES: Final = 0.7
+"""Cycles in which a row's element is read from a column, with a line of the cache for each."""
+
+TILED_CYCLES: Final = 0.5
+"""Cycles in which an element is transposed to rows in registers, and read again."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +31,12 @@ def inline_plans(elements: int) -> Iterator[Candidate[Inline]]:
     """Yields both choices for a block that repeats no work in its readers; apart, it is written and read again."""
     yield Candidate(Inline(inline=True), 0.0)
     yield Candidate(Inline(inline=False), float(elements))
+
+
+def turned_rows_plans(elements: int, reads: int) -> list[Candidate[Inline]]:
+    """Returns both choices for a transposition to rows, whose *elements* are then *read* so many times, in cycles."""
+    inlined = Candidate(Inline(inline=True), GATHERED_COLUMN_CYCLES * reads * elements)
+    return by_cost([inlined, Candidate(Inline(inline=False), TILED_CYCLES * elements)])
 
 
 def rearrangement_plans(

@@ -13,7 +13,7 @@ from weft.ir.simplifier.context import Context
 def recombine(p: Poly, ctx: Context) -> Poly:
     """Returns *p* with the digits of one value merged as far as they go."""
     while True:
-        shorter = next((q for attempt in (_whole, _neighbours, _remainder) for q in attempt(p, ctx)), None)
+        shorter = next((q for attempt in (_whole, _congruent, _neighbours, _remainder) for q in attempt(p, ctx)), None)
         if shorter is None:
             return p
         p = shorter
@@ -42,6 +42,24 @@ def _whole(p: Poly, ctx: Context) -> Iterator[Poly]:
         if _has_division(q) and _is_part(high, p):
             low = {join(rest, (atom,)): k}
             yield plus(plus(plus(p, high, -1), low, -1), times({rest: k}, x))
+
+
+def _congruent(p: Poly, ctx: Context) -> Iterator[Poly]:
+    """`k*c*(x // c) + k*(y % c)` is `k*x` where x and y are congruent modulo c.
+
+    So it is for `x = i % (a*c) + j` and `y = i + j`: of y, the canonical form of a digit leaves out what c divides.
+    """
+    for rest, k, digit in _atoms(p, FloorMod):
+        for above, n, quotient in _atoms(p, FloorDiv):
+            if quotient.b is not digit.b:  # type: ignore[attr-defined]
+                continue
+            d = ctx.poly(digit.b)  # type: ignore[attr-defined]
+            if times({rest: k}, d) != {above: n}:
+                continue
+            x, y = ctx.poly(quotient.a), ctx.poly(digit.a)  # type: ignore[attr-defined]
+            if not ctx.remainder(plus(x, y, -1), d, digit.dtype):
+                left = plus(plus(p, {join(rest, (digit,)): -k}), {join(above, (quotient,)): -n})
+                yield plus(left, times({rest: k}, x))
 
 
 def _has_division(q: Poly) -> bool:

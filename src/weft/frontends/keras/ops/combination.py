@@ -45,10 +45,8 @@ def average(c: Call) -> Operand:
 def concatenate(c: Call) -> Operand:
     """Tensors one after another along a dimension."""
     tensors = [c.cast(x, f32) if x.dtype.is_float else x for x in c.tensors()]
-    rank = tensors[0].rank
-    axis = c.axis_of(c.integer("axis", -1), rank)
-    moved = axis if axis == 0 or rank < 3 else axis % (rank - 1) + 1
-    return c.by_place(lambda d, *v: c.add("concat", *v, axis=d), axis, moved, *tensors)
+    axis = c.axis_of(c.integer("axis", -1), tensors[0].rank)
+    return c.along(lambda d, *v: c.add("concat", *v, axis=d), axis, *tensors)
 
 
 @translates("Dot")

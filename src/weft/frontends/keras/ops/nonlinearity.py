@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -119,9 +120,11 @@ def activation_of(c: Call, setting: str = "activation") -> str:
 
 
 def activated(c: Call, x: Operand, name: str) -> Operand:
-    """Applies an activation function; images keep their order of dimensions in memory, unless it goes along the channels."""
-    if name.endswith("softmax") or name == "glu":
+    """Applies an activation function; images keep their order of dimensions in memory, unless it halves the channels."""
+    if name == "glu":
         return FUNCTIONS[name](c, x)
+    if name in ("softmax", "log_softmax"):
+        return c.along(lambda d, v: c.add(name, v, axis=d), x.rank - 1, x)
     return c.pointwise(lambda v: FUNCTIONS[name](c, v), x)
 
 
@@ -168,7 +171,7 @@ def elu(c: Call) -> Operand:
 def prelu(c: Call) -> Operand:
     """x, or a learned fraction of it below 0."""
     x = c.floats()
-    return c.add("prelu", x, c.variable(0, x.rank - 1))
+    return c.pointwise(partial(c.add, "prelu"), x, c.variable(0, x.rank - 1))
 
 
 @translates("Softmax")
@@ -186,7 +189,7 @@ def softmax(c: Call) -> Operand:
 def _along(c: Call, x: Operand, axes: Sequence[int]) -> Operand:
     """Returns the softmax along all of several dimensions."""
     if len(axes) == 1:
-        return c.add("softmax", x, axis=axes[0])
+        return c.along(lambda d, v: c.add("softmax", v, axis=d), axes[0], x)
     order = [*[d for d in range(x.rank) if d not in axes], *axes]
     moved = c.transpose(x, order)
     kept = moved.shape[: x.rank - len(axes)]
@@ -199,8 +202,5 @@ def rescaling(c: Call) -> Operand:
     """x * scale + offset; lists have one for each channel."""
     x = c.floats()
     scale, offset = (np.asarray(c.layer.config.get(n, d), np.float32) for n, d in (("scale", 1.0), ("offset", 0.0)))
-    if scale.ndim or offset.ndim:
-        return c.add("add", c.add("mul", x, c.vector_of(scale)), c.vector_of(offset))
-    return c.pointwise(
-        lambda v: c.add("add", c.add("mul", v, c.scalar(float(scale), f32)), c.scalar(float(offset), f32)), x
-    )
+    factors = [c.vector_of(v) if v.ndim else c.scalar(float(v), f32) for v in (scale, offset)]
+    return c.pointwise(lambda v, s, o: c.add("add", c.add("mul", v, s), o), x, *factors)

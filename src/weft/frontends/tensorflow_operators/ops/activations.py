@@ -55,14 +55,14 @@ def softmax(c: Call) -> Operand:
     x, beta = c.tensor(), c.number("beta", 1.0)
     if beta != 1.0:
         x = c.add("mul", x, c.scalar(beta, x.dtype))
-    return c.by_place(lambda d, v: c.add("softmax", v, axis=d), x.rank - 1, 1, x)
+    return c.along(lambda d, v: c.add("softmax", v, axis=d), x.rank - 1, x)
 
 
 @translates("LogSoftmax")
 def log_softmax(c: Call) -> Operand:
     """The logarithm of softmax."""
     x = c.tensor()
-    return c.by_place(lambda d, v: c.add("log_softmax", v, axis=d), x.rank - 1, 1, x)
+    return c.along(lambda d, v: c.add("log_softmax", v, axis=d), x.rank - 1, x)
 
 
 @translates("LRN")

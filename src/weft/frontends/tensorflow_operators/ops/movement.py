@@ -82,8 +82,7 @@ def joined(c: Call, given: list[Operand], axis: int) -> Operand:
     kept = [x for x in given if getattr(x.shape[axis], "value", None) != 0] or given[:1]
     if len(kept) == 1:
         return kept[0]
-    moved = 0 if axis == 0 else 1 if axis == rank - 1 else axis + 1
-    return c.by_place(lambda d, *v: c.add("concat", *v, axis=d), axis, moved, *kept)
+    return c.along(lambda d, *v: c.add("concat", *v, axis=d), axis, *kept)
 
 
 @translates("Pack")

@@ -5,7 +5,16 @@ from __future__ import annotations
 from math import prod
 from typing import TypeGuard
 
-from weft.cost import Candidates, Inline, Planner, elements, inline_plans, rearrangement_plans, size_of
+from weft.cost import (
+    Candidates,
+    Inline,
+    Planner,
+    elements,
+    inline_plans,
+    rearrangement_plans,
+    size_of,
+    turned_rows_plans,
+)
 from weft.ir import Cast, Const, Expr, FloorDiv, FloorMod, Mul, Select, free_vars, post_order, reads_memory
 from weft.loop import Block, Buffer, Load, Store
 from weft.schedule.cursors.state import BlockRef
@@ -20,6 +29,7 @@ from weft.schedule.rules.block_facts import (
     is_reduction,
     reads_along,
 )
+from weft.schedule.rules.cpu.transpose import turns_rows
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
@@ -33,7 +43,7 @@ def inline_blocks(s: Schedule, p: Planner) -> None:
         users = readers(s.function, block)
         if p.is_grid and _is_fetched(block, users):
             continue
-        if _repeats_no_work(block, users) and p.decide(ref.name, Inline, _plans(block, users)).inline:
+        if _repeats_no_work(block, users) and p.decide(ref.name, Inline, _plans(block, users, p)).inline:
             try_inline(s, ref)
 
 
@@ -88,9 +98,12 @@ def _reads_once(user: Block, made: Buffer) -> bool:
     return sum(x.buffer is made for x in inputs_of(user)) == 1
 
 
-def _plans(block: Block, users: list[Block]) -> Candidates[Inline]:
-    """Returns the choices for a block that may be inlined: a transposition before a padding may be faster by itself."""
+def _plans(block: Block, users: list[Block], p: Planner) -> Candidates[Inline]:
+    """Returns the choices for a block that may be inlined: a transposition before a padding, or rows, may be faster by itself."""
     value = block.body.value if isinstance(block.body, Store) else None
+    if _makes_rows(block, users, p):
+        reads = len(users)
+        return lambda _: turned_rows_plans(elements(block.axes), reads)
     last = block.axes[-1] if block.axes else None
     if not _has_indices(value) or not any(map(_pads, users)) or last is None or reads_along(value, last.var):
         return lambda _: inline_plans(elements(block.axes))
@@ -99,6 +112,16 @@ def _plans(block: Block, users: list[Block]) -> Candidates[Inline]:
     strides = [prod(map(size_of, shape[d + 1 :])) * size for d in moving]
     width, nbytes = size_of(last.extent), elements(block.axes) * size
     return lambda machine: rearrangement_plans(width, nbytes, size, strides, machine)
+
+
+def _makes_rows(block: Block, users: list[Block], p: Planner) -> bool:
+    """Tells whether *block* turns columns into rows for reductions, whose loops would read its input element by element.
+
+    A reduction alone may as well go along the columns, unless it combines them with what lies in rows.
+    """
+    if not any(map(is_reduction, users)) or not turns_rows(block, p.lanes(block.writes[0].buffer.dtype.bits)):
+        return False
+    return not all(map(is_reduction, users)) or len(inputs_of(block)) > 1
 
 
 def _has_indices(value: Expr | None) -> TypeGuard[Load]:

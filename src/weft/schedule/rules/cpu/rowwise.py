@@ -22,6 +22,7 @@ from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import (
     block_of,
     contraction_of,
+    inputs_of,
     is_reduction,
     is_tileable,
     reduce_axes,
@@ -29,6 +30,7 @@ from weft.schedule.rules.block_facts import (
 )
 from weft.schedule.rules.cpu.horizontal_reduction import reduce_horizontally
 from weft.schedule.rules.cpu.parallel import parallelize, sizes
+from weft.schedule.rules.cpu.transpose import turns_rows
 from weft.schedule.rules.cpu.vectorize_axis import most_vectors, reduce_in_vectors, vectorize_last
 from weft.schedule.rules.row_loops import shared_rows
 from weft.schedule.rules.sliding_window import sliding_axes
@@ -42,7 +44,7 @@ def schedule_rowwise(s: Schedule, p: Planner, placed: set[BlockRef]) -> set[Bloc
     Where some nests are placed already, each remaining reduction gets a nest of its own.
     """
     before = s.blocks()
-    refs = [r for r in before if r not in placed]
+    refs = [r for r in before if r not in placed and not _turns_inputs(s, r, p)]
     reductions = [r for r in refs if is_reduction(block_of(s, r))]
     if placed.intersection(before):
         refs = [r for r in reductions if _is_apart(s, r)]
@@ -69,6 +71,15 @@ def is_one_pass(s: Schedule, p: Planner) -> bool:
     touched = sum(bytes_of(r.buffer) for b in blocks for r in b.writes)
     extents = sizes(s, rows)
     return p.decide(refs[-1].name, OnePass, lambda m: one_pass_plans(extents, touched, m)).by_rows
+
+
+def _turns_inputs(s: Schedule, ref: BlockRef, p: Planner) -> bool:
+    """Tells whether a block makes rows of columns of the inputs: it goes by tiles, before the rows are computed with."""
+    block = block_of(s, ref)
+    made = block.writes[0].buffer
+    if made in s.function.params or not all(x.buffer in s.function.params for x in inputs_of(block)):
+        return False
+    return turns_rows(block, p.lanes(made.dtype.bits))
 
 
 def _is_apart(s: Schedule, ref: BlockRef) -> bool:

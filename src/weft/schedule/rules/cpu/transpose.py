@@ -32,9 +32,9 @@ class Groups:
 def schedule_transpose(s: Schedule, ref: BlockRef, p: Planner) -> bool:
     """Schedules a block that is such a rearrangement; returns whether it is one."""
     block = block_of(s, ref)
-    groups = _groups(block)
     lanes = p.lanes(block.writes[0].buffer.dtype.bits)
-    if groups is None or not _is_worth_it(block, groups, lanes):
+    groups = _groups_worth_it(block, lanes)
+    if groups is None:
         return False
     loops = list(s.loops(ref))
     if len(loops) != len(block.axes):
@@ -50,6 +50,16 @@ def schedule_transpose(s: Schedule, ref: BlockRef, p: Planner) -> bool:
     s.vectorize(inner)
     parallelize(s, ref, [*rest, read_outer, outer], p)
     return True
+
+
+def turns_rows(block: Block, lanes: int) -> bool:
+    """Tells whether *block* is such a rearrangement, in tiles of so many *lanes*."""
+    return _groups_worth_it(block, lanes) is not None
+
+
+def _groups_worth_it(block: Block, lanes: int) -> Groups | None:
+    groups = _groups(block)
+    return groups if groups is not None and _is_worth_it(block, groups, lanes) else None
 
 
 def _groups(block: Block) -> Groups | None:
