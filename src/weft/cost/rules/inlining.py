@@ -11,7 +11,6 @@ from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
 from weft.targets import Target
 
-
 GATHERED_COLUMN_CYCLES: Final = 0.7
 """Cycles in which a row's element is read from a column, with a line of the cache for each."""
 
