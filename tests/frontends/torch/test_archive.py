@@ -55,6 +55,37 @@ def test_a_file_is_read(saved: bytes, tmp_path: Path) -> None:
     assert print_graph(to_graph(saved)) == print_graph(to_graph(str(path)))
 
 
+class InPlace(torch.nn.Module):  # type: ignore[misc,name-defined]
+    """A network as PyTorch traces it: changes in place, and buffers beside parameters; one buffer counts the calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(3)
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x: Any, factor: int = 2, *, shift: Any = None) -> Any:
+        self.calls += 1
+        y = self.norm(x).detach()
+        y.add_(1).relu_()
+        y[:, 0] = factor
+        return {"y": y if shift is None else y + shift, "calls": self.calls.clone()}
+
+
+@pytest.mark.parametrize(
+    ("given", "named"), [((X,), {}), ((X, 3), {}), ((X,), {"shift": X})], ids=["one", "number", "named"]
+)
+def test_a_file_of_a_program_as_it_was_traced(given: tuple[Any, ...], named: dict[str, Any]) -> None:
+    module, file = InPlace().eval(), io.BytesIO()
+    program = torch.export.export(module, given, named)
+    torch.export.save(program, file)
+    wanted = program.module()(*given, **named)
+    tensors = [array(x) for x in (*given, *named.values()) if isinstance(x, torch.Tensor)]
+    model = weft.compile(file.getvalue())
+    found = model.run(tensors, state=model.new_state())
+    for a, b in zip(found, wanted.values(), strict=True):
+        np.testing.assert_allclose(a, array(b), rtol=1e-5, atol=1e-6)
+
+
 class Paired(torch.nn.Module):  # type: ignore[misc,name-defined]
     """Rows of one tensor beside twice as many of another."""
 

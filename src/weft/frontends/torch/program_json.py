@@ -66,6 +66,9 @@ _FUNCTIONS: Final = frozenset(
         *("IntTrueDiv", "FloatTrueDiv", "PowByNatural", "ModularIndexing", "CeilToInt", "FloorToInt", "TruncToInt"),
     )
 )
+_DIALECTS: Final = ("ATEN", "TRAINING")
+"""The kinds of programs that are read: functional ones, and those as traced, with changes in place."""
+
 _SYMBOL: Final = re.compile(r"[a-z]{1,3}[0-9]{1,6}")
 LONGEST: Final = 4000
 """The most characters of a formula of sizes."""
@@ -81,21 +84,27 @@ def checked_program(program: Any, name: str) -> Any:
     if not isinstance(program, dict) or not isinstance(program.get("graph_module"), dict):
         raise ModelError(f"{name} holds no exported program", hint="export the model again")
     program["guards_code"] = []
-    program["verifiers"] = []
+    program["verifiers"] = [v for v in _listed(program.get("verifiers")) if v in _DIALECTS]
     ranges = program.get("range_constraints")
     if isinstance(ranges, dict):  # those of formulas of symbols follow from the symbols'
         program["range_constraints"] = {k: v for k, v in ranges.items() if _SYMBOL.fullmatch(k) or not _is_formula(k)}
     module = program["graph_module"]
     module["metadata"], module["treespec_namedtuple_fields"] = {}, {}
-    module["module_call_graph"] = [{"fqn": "", "signature": _flat_call(module["graph"])}]
+    module["module_call_graph"] = [{"fqn": "", "signature": _flat_call(module["signature"])}]
     _check(program, "", name)
     return program
 
 
-def _flat_call(graph: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the signature of a call with all inputs one after another."""
-    spec = pytree.treespec_dumps(pytree.tree_structure(((0,) * len(graph["inputs"]), {})))
-    out = pytree.treespec_dumps(pytree.tree_structure((0,) * len(graph["outputs"])))
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _flat_call(signature: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the signature of the user's call, with all inputs one after another; parameters and buffers are none of them."""
+    given = [s for s in signature["input_specs"] if not {"user_input", "constant_input"}.isdisjoint(s)]
+    made = [s for s in signature["output_specs"] if "user_output" in s]
+    spec = pytree.treespec_dumps(pytree.tree_structure(((0,) * len(given), {})))
+    out = pytree.treespec_dumps(pytree.tree_structure((0,) * len(made)))
     return {"inputs": [], "outputs": [], "in_spec": spec, "out_spec": out, "forward_arg_names": None}
 
 
@@ -193,7 +202,7 @@ _TEXTS: Final[dict[str, Callable[[str], bool]]] = {
         ("parameter_name", "buffer_name", "tensor_constant_name", "path_name", "fqn"),
         lambda t: not t or bool(_PATH.fullmatch(t)),
     ),
-    **dict.fromkeys(("type", "torch_version", "as_float", "as_floats", "real", "imag"), _matches(_WORD)),
+    **dict.fromkeys(("type", "torch_version", "verifiers", "as_float", "as_floats", "real", "imag"), _matches(_WORD)),
 }
 """The allowed texts, by the key that they stand under; under any other, none may stand."""
 
