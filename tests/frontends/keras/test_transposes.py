@@ -45,7 +45,7 @@ def test_nothing_is_transposed_between_layers_of_images() -> None:
     assert sum(n.op == "transpose" for n in graph.nodes) == 2  # of the image that is given, and of the one that is made
     x = np.random.default_rng(0).standard_normal((2, 5, 6, 4), np.float32)
     (found,) = run_graph(graph, {"x": x})
-    y = x.repeat(2, 1).repeat(2, 2) * np.float32([0.5, 1, 2, 3]) + 1
+    y = x.repeat(2, 1).repeat(2, 2) * np.array([0.5, 1, 2, 3], np.float32) + 1
     y = y - np.log(np.exp(y).sum(-1, keepdims=True))
     for axis in (1, -1):
         y = np.exp(y) / np.exp(y).sum(axis, keepdims=True)

@@ -49,8 +49,25 @@ def test_what_is_computed_of_turned_elements_is_computed_in_tiles(of: Callable[[
     same_results(program, made)
 
 
-def test_two_matrices_that_are_turned_are_read_row_by_row() -> None:
-    """The registers of a tile hold one."""
-    x, y = (placeholder((40, 40), f32, name) for name in "xy")
-    program = to_program([x, y], [compute((40, 40), lambda i, j: x[j, i] + y[j, i], "z")])
+def test_two_matrices_that_are_turned_alike_are_transposed_in_tiles() -> None:
+    x, y = (placeholder((40, 35), f32, name) for name in "xy")
+    program = to_program([x, y], [compute((35, 40), lambda i, j: x[j, i] + y[j, i], "z")])
+    made = schedule_program(program, cpu("avx512")).program
+    assert "unrolled(0, 16)" in str(made)
+    same_results(program, made)
+
+
+def test_cubes_that_are_turned_in_two_ways_are_read_row_by_row() -> None:
+    x, y = (placeholder((40, 40, 40), f32, name) for name in "xy")
+    program = to_program([x, y], [compute((40, 40, 40), lambda i, j, k: x[k, i, j] + y[k, j, i], "z")])
     assert "unrolled" not in str(schedule_program(program, cpu("avx512")))
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+def test_few_channels_that_are_last_are_read_with_the_places_before_them(channels: int) -> None:
+    """A tile's rows are the channels of several places, which lie side by side."""
+    x = placeholder((2, 21, 13, channels), f32, "x")
+    program = to_program([x], OPERATORS["transpose"]([x], {"perm": (0, 3, 2, 1)}))
+    made = schedule_program(program, cpu("avx512")).program
+    assert "unrolled(0, 16)" in str(made)
+    same_results(program, made)

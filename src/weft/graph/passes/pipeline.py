@@ -19,6 +19,7 @@ from weft.graph.passes.convolutions.choose_implicit_products import choose_impli
 from weft.graph.passes.convolutions.choose_transposed_winograd import choose_transposed_winograd
 from weft.graph.passes.convolutions.choose_winograd import choose_winograd
 from weft.graph.passes.convolutions.lower_dilated_convolutions import lower_dilated_convolutions
+from weft.graph.passes.convolutions.lower_line_convolutions import lower_line_convolutions
 from weft.graph.passes.convolutions.lower_pointwise_convolutions import lower_pointwise_convolutions
 from weft.graph.passes.convolutions.lower_transposed_convolutions import lower_transposed_convolutions
 from weft.graph.passes.convolutions.lower_volume_convolutions import lower_volume_convolutions
@@ -144,6 +145,8 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("fold_scale_and_shift", alone(fold_scale_and_shift), 1, exact=False),
     # weights of halves become float32 while they have the layout of the model, and are packed as such
     Pass("widen_halves", with_evaluator(widen_halves), 1),
+    # lines become images once normalizations of channels are gone
+    Pass("lower_line_convolutions", alone(lower_line_convolutions), 1),
     # taps that meet only padding need no lowering below
     Pass("trim_dead_taps", with_evaluator(trim_dead_taps), 1),
     # volumes, dilated and transposed ones become ordinary convolutions, for which layouts are chosen; products of grids have

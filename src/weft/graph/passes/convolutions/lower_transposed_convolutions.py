@@ -2,10 +2,9 @@
 
     y = conv_transpose2d(x, w, b)     becomes     y = interleave_phases(conv2d(x, phase_weight(w), b repeated))
 
-At stride 1 there is one phase and nothing to interleave; of a single place, the taps are the columns of a matrix product. One
-dimension is computed as two, one of them of size one. Where the channels of each phase fill vectors by themselves, the transposed
-convolution is kept: `conv_transpose2d_blocked` then needs no interleaving, and computes none of the positions that only some
-phases have.
+At stride 1 there is one phase and nothing to interleave; of a single place, the taps are the columns of a matrix product.
+Where the channels of each phase fill vectors by themselves, the transposed convolution is kept: `conv_transpose2d_blocked` then
+needs no interleaving, and computes none of the positions that only some phases have.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Value
 from weft.graph.layout.assign_layouts import is_packable
 from weft.graph.passes.fold_constants import rewrite_and_fold
-from weft.graph.rewriting.reshape_weight import reshape_weight
 from weft.graph.rewriting.rewriter import Inputs
 from weft.ir import ONE, Const, Expr, as_expr
 from weft.targets import Target
@@ -45,30 +43,7 @@ def lower_transposed_convolutions(
                 return None
         return [_convolution(new, node, inputs)]
 
-    return rewrite_and_fold(graph, evaluator, _in_two_dimensions, rule)
-
-
-def _in_two_dimensions(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
-    """Returns a transposed convolution in one dimension as that of images of one row, for which there are channel blocks."""
-    if node.op != "conv_transpose2d" or node.output.rank != 3:
-        return None
-    x, w = (None if v is None else _with_one_row(new, v) for v in inputs[:2])
-    (stride,), (before, after) = node.attribute("strides"), node.attribute("pads")
-    y = new.add(
-        "conv_transpose2d",
-        [x, w, *inputs[2:]],
-        source=node.source,
-        strides=(1, stride),
-        pads=(0, before, 0, after),
-        dilations=(1, *node.attribute("dilations")),
-        group=node.attribute("group"),
-        output_padding=(0, *node.attribute("output_padding")),
-    )
-    return [new.add("reshape", [y], shape=node.output.shape, source=node.source, name=node.output.name)]
-
-
-def _with_one_row(new: Graph, v: Value) -> Value:
-    return reshape_weight(new, v, (*v.shape[:2], ONE, v.shape[2]), v.name)
+    return rewrite_and_fold(graph, evaluator, rule)
 
 
 def _has_one_place(node: Node) -> bool:

@@ -24,8 +24,8 @@ from weft.schedule.schedule import Schedule
 class Groups:
     """Positions of axes: those that run along the output's rows, and those that run along the input's, where it is *turned*."""
 
-    written: range
-    read: range
+    written: Sequence[int]
+    read: Sequence[int]
     turned: Load
 
 
@@ -58,12 +58,12 @@ def turns_rows(block: Block, lanes: int) -> bool:
 
 
 def _groups_worth_it(block: Block, lanes: int) -> Groups | None:
-    groups = _groups(block)
+    groups = _groups(block, lanes)
     return groups if groups is not None and _is_worth_it(block, groups, lanes) else None
 
 
-def _groups(block: Block) -> Groups | None:
-    """Finds the axes of a tile; None for a block that turns nothing, or more than one input."""
+def _groups(block: Block, lanes: int) -> Groups | None:
+    """Finds the axes of a tile; None for a block that turns nothing, or several inputs in several ways."""
     axes = list(block.axes)
     turned = _turned(block) if axes else None
     if turned is None:
@@ -75,9 +75,9 @@ def _groups(block: Block) -> Groups | None:
     if reads_along(load, axes[-1].var) or column is None or column == len(axes) - 1:
         return None
     written = _run(load, axes, len(axes) - 1, column)
-    read = range(column, column + 1)
+    read: Sequence[int] = range(column, column + 1)
     if isinstance(load.indices[-1], Var):
-        read = _run(load, axes, column, -1)
+        read = _lengthened(_run(load, axes, column, -1), load, axes, written, lanes)
     by_row = inside is None or not any(axes[n].var in free_vars(inside) for n in read)
     return Groups(written, read, load) if by_row and not set(written) & set(read) else None
 
@@ -85,7 +85,7 @@ def _groups(block: Block) -> Groups | None:
 def _turned(block: Block) -> tuple[Load, Expr | None] | None:
     """Returns the input element that a block turns, and the condition that it is no padding; None for other blocks.
 
-    All others are read in the order of the output.
+    All others are read in the order of the output, or turned alike.
     """
     value = block.body.value if isinstance(block.body, Store) else None
     if is_reduction(block) or value is None:
@@ -93,8 +93,9 @@ def _turned(block: Block) -> tuple[Load, Expr | None] | None:
     if isinstance(value, Select) and isinstance(value.then, Load) and isinstance(value.other, Const):
         return (value.then, value.cond) if inputs_of(block) == [value.then] else None
     last = block.axes[-1].var
-    strided = {x for x in inputs_of(block) if uses_axis(x, last) and not reads_along(x, last)}
-    return (strided.pop(), None) if len(strided) == 1 else None
+    strided = [x for x in inputs_of(block) if uses_axis(x, last) and not reads_along(x, last)]
+    alike = {(x.indices, x.buffer.shape) for x in strided}
+    return (strided[0], None) if len(alike) == 1 else None
 
 
 def _moving_axis(index: Expr, axes: Sequence[Axis]) -> int | None:
@@ -113,6 +114,26 @@ def _run(load: Load, axes: Sequence[Axis], end: int, stop: int) -> range:
     while begin - 1 > stop and _are_neighbours(load, axes[begin - 1], axes[begin]) and _has_elements(axes[begin]):
         begin -= 1
     return range(begin, end + 1)
+
+
+def _lengthened(
+    run: Sequence[int], load: Load, axes: Sequence[Axis], written: Sequence[int], lanes: int
+) -> Sequence[int]:
+    """Returns *run*, while it is shorter than a vector, with axes before it that are adjacent in the input alone.
+
+    Of an image whose few channels are last, `[n, place, channel]` becoming `[channel, place, n]`, it is places and channels.
+    """
+    number = {a.var: n for n, a in enumerate(axes)}
+    while elements([axes[n] for n in run]) < lanes:
+        before = len(load.indices) - len(run) - 1
+        index = load.indices[before] if before >= 0 else None
+        outer = number.get(index) if isinstance(index, Var) else None
+        if outer is None or outer in written or not _are_neighbours(load, axes[outer], axes[run[0]]):
+            break
+        if not _has_elements(axes[outer]):
+            break
+        run = [outer, *run]
+    return run
 
 
 def _has_elements(axis: Axis) -> bool:
