@@ -21,8 +21,14 @@ from weft.te import is_narrow
 MOVING: Final = ("tf_crop_and_resize", "offset_corners")
 """Coordinates by which the elements of a dimension that keeps its size may be others."""
 
-_LINEAR: Final = ("half_pixel", "tf_half_pixel_for_nn", "asymmetric")
+_LINEAR: Final = ("half_pixel", "tf_half_pixel_for_nn", "asymmetric", "asymmetric_in_single")
 """Coordinates that are the same for all sizes."""
+
+_EXACT: Final = {
+    "tf_half_pixel_for_nn": ("half_pixel", "round_prefer_ceil"),
+    "asymmetric_in_single": ("asymmetric", "floor"),
+}
+"""Coordinates in single precision, and how those of the same places in exact arithmetic are rounded to the nearest."""
 
 WHOLE: Final = (0.0, 1.0)
 """The sampled part of a dimension that is not cropped: all of it."""
@@ -96,8 +102,9 @@ def _by_table(b: Builder, x: Operand, d: int, axis: Axis, at: Floats, how: Filte
 
 def _resized(b: Builder, x: Operand, d: int, size: Expr, how: Filter) -> Operand:
     """Resamples dimension *d* where a size is symbolic, so that no table can be computed."""
-    if how.coordinates == "tf_half_pixel_for_nn":
-        how = replace(how, coordinates="half_pixel", nearest="round_prefer_ceil")
+    if how.coordinates in _EXACT:
+        coordinates, nearest = _EXACT[how.coordinates]
+        how = replace(how, coordinates=coordinates, nearest=nearest)
     supported = how.mode in ("nearest", "linear") and how.coordinates in COORDINATES and not how.antialias
     if not supported or how.exclude_outside:
         b.fail(

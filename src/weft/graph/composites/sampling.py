@@ -67,6 +67,8 @@ def coordinates_of(axis: Axis, mode: str) -> Floats | None:
         return (i + 0.5) * max(1, last) / axis.resized
     if mode == "asymmetric":
         return i / axis.scale
+    if mode == "asymmetric_in_single":
+        return (i.astype(np.float32) * np.float32(1 / axis.scale)).astype(np.float64)
     if mode == "tf_crop_and_resize":
         span = (axis.end - axis.start) * last
         return axis.start * last + (i * span / (exact - 1) if exact != 1 else span / 2 + i)
