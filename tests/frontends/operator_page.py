@@ -121,7 +121,7 @@ FORMATS: Final = (
         "operators",
         {
             "_contrib_quantized_rnn, _contrib_quantized_ring_buffer": "exclude the layer from being quantised",
-            "ring_buffer, `RNN` with lengths, projections or clipped states, sparse arrays, channels last": "not supported",
+            "ring_buffer, `RNN` with lengths or clipped states, sparse arrays, channels last": "not supported",
         },
     ),
     Format(
