@@ -95,8 +95,6 @@ FORMATS: Final = (
         {
             "make_list, list_read, list_write and other lists": "not supported",
             "the label of `classify`, a text": "the probabilities are read: take the greatest",
-            "quantize, dequantize": "quantised activations; quantised weights (`constexpr_...`) are read",
-            "constexpr_lut_to_sparse, constexpr_sparse_blockwise_shift_scale": "sparse weights that are quantised too",
             "crop_resize": "regions of images",
             "batch_to_space, space_to_batch": "not supported",
             "random_bernoulli, random_categorical, random_normal, random_uniform": "random numbers",

@@ -18,7 +18,7 @@ from weft.frontends.coreml.layers.loops_and_branches import inner_networks
 from weft.frontends.coreml.network_call import NetworkCall, Scope
 from weft.frontends.fitting import fitting
 from weft.frontends.frontend import Shapes
-from weft.frontends.input_shapes import InputShapes
+from weft.frontends.input_shapes import Declared, InputShapes
 from weft.frontends.protobuf_message import Message
 from weft.frontends.unsupported import unsupported_operators
 from weft.graph import Graph
@@ -114,7 +114,10 @@ class _Importer:
 
     def _inputs(self, shapes: Shapes | None) -> None:
         features = {m.text(1): m.inner(3) for m in self.description.messages(1)}
-        declared = {name: _shape_of(name, m) for name, m in features.items()}
+        asked = shapes or {}
+        declared: dict[str, Declared | None] = {
+            n: _open_shape(n, m) if n in asked else _shape_of(n, m) for n, m in features.items()
+        }
         found = InputShapes(shapes or {}).resolve(declared, self.graph)
         for name, m in features.items():
             dtype = i32 if m.inner(5).integer(2) == _INT32 else f32
@@ -163,6 +166,21 @@ class _Importer:
         if not shape or sizes is None or sizes == shape or int(np.prod(sizes)) != int(np.prod(shape)):
             return y
         return Builder(self.evaluator, f"output {m.text(1)}").reshape(y, shape)
+
+
+def _open_shape(name: str, m: Message) -> list[int | None]:
+    """Returns the shape of an input, with None for sizes that may be others: in a range, or among listed shapes."""
+    shape = _shape_of(name, m)
+    image, array = m.inner(4), m.inner(5)
+    if m.has(4):
+        ranges = [image.inner(31).inner(n) for n in (2, 1)]
+        listed = [[s.integer(n) for n in (2, 1)] for s in image.inner(21).messages(1)]
+    else:
+        ranges, listed = [*array.inner(31).messages(1)], [[*s.integers(1)] for s in array.inner(21).messages(1)]
+    first = len(shape) - (2 if m.has(4) else len(ranges or shape))
+    moves = {first + d for d, r in enumerate(ranges) if r.integer(1) != r.integer(2)}
+    moves |= {first + d for sizes in listed for d, s in enumerate(sizes) if shape[first + d : first + d + 1] != [s]}
+    return [None if d in moves else s for d, s in enumerate(shape)]
 
 
 def _shape_of(name: str, m: Message) -> list[int]:

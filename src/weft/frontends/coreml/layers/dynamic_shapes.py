@@ -18,7 +18,9 @@ from weft.graph.composites.sequences import reverse
 from weft.graph.composites.slicing import FAR, reshape_open, slice_axes
 from weft.support.dtypes import f32, i64
 
-_MODES: Final = ("update", "add", "sub", "mul", "div", "max", "min")
+_MODES: Final = ["update", "add", "sub", "mul", "div", "max", "min"]
+"""How updates are combined with the elements there, by the numbers of the schema."""
+
 _MOST_NUMBERS: Final = 1 << 24
 
 
