@@ -94,12 +94,9 @@ FORMATS: Final = (
         "operations",
         {
             "make_list, list_read, list_write and other lists": "not supported",
-            "classify, non_maximum_suppression": "read the scores, or the boxes",
-            "quantize, dequantize": "quantised activations; quantised weights (`constexpr_...`) are read",
-            "constexpr_lut_to_sparse, constexpr_sparse_blockwise_shift_scale": "sparse weights that are quantised too",
-            "affine, crop, crop_resize, resample, resize": "regions and grids of images",
-            "batch_to_space, space_to_batch, pixel_unshuffle, reverse_sequence, sliding_windows, non_zero, "
-            "fill_like, reshape_like": "not supported",
+            "the label of `classify`, a text": "the probabilities are read: take the greatest",
+            "crop_resize": "regions of images",
+            "batch_to_space, space_to_batch": "not supported",
             "random_bernoulli, random_categorical, random_normal, random_uniform": "random numbers",
         },
     ),
@@ -109,9 +106,10 @@ FORMATS: Final = (
         "coreml.layer_table:LAYERS",
         "layers",
         {
-            "loop, branch": "convert the model to an mlprogram",
+            "loopBreak, loopContinue": "convert the model to an mlprogram",
             "custom layers, layers that quantise their input": "the same",
-            "dot, crop, cropResize, sequenceRepeat": "the same",
+            "cropResize, sequenceRepeat": "the same",
+            "random numbers (`random...`, categoricalDistribution)": "draw them before the call",
         },
     ),
     Format(
@@ -121,7 +119,7 @@ FORMATS: Final = (
         "operators",
         {
             "_contrib_quantized_rnn, _contrib_quantized_ring_buffer": "exclude the layer from being quantised",
-            "ring_buffer, `RNN` with lengths, projections or clipped states, sparse arrays, channels last": "not supported",
+            "ring_buffer, `RNN` with lengths or clipped states, sparse arrays, channels last": "not supported",
         },
     ),
     Format(

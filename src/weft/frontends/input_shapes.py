@@ -113,7 +113,12 @@ class InputShapes:
 
 def _called(name: str, d: int, size: Size | None) -> str:
     """Returns the name of dimension *d* of the input *name*: its *size*, if that is one, else a name made of both."""
-    return size if isinstance(size, str) else f"{name}_dim{d}"
+    return size if isinstance(size, str) else dimension_name(name, d)
+
+
+def dimension_name(name: str, d: int) -> str:
+    """Returns the name of dimension *d* of the input *name* where the model has none for it."""
+    return f"{name}_dim{d}"
 
 
 def _with_names(name: str, shape: Declared) -> Declared:

@@ -22,9 +22,11 @@ from coremltools.converters.mil.mil import Builder, Function, Program
 from coremltools.converters.mil.mil import types as mil_types
 from tests.frontends.coreml.cases import (
     blocks_and_weights,
+    choices_and_sizes,
     elementwise_and_movement,
     layers_of_images,
     layers_of_networks,
+    layers_of_sizes,
     products_and_updates,
     recurrent_layers,
     resampling,
@@ -38,11 +40,14 @@ FILES = (
     elementwise_and_movement,
     layers_of_images,
     layers_of_networks,
+    layers_of_sizes,
     products_and_updates,
     windows_and_norms,
     resampling,
     recurrent_layers,
     blocks_and_weights,
+    choices_and_sizes,
+    layers_of_sizes,
 )
 """Each enters its cases where it is imported."""
 TYPES = {"float32": mil_types.fp32, "int32": mil_types.int32, "float16": mil_types.fp16}

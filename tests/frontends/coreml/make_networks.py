@@ -182,10 +182,32 @@ def main() -> None:
         )
         shutil.rmtree(FOLDER / f"{name}.mlpackage", ignore_errors=True)
         program.save(str(FOLDER / f"{name}.mlpackage"))
-        if name != "recurrent":  # of gated recurrent units a network has loops, which are read from programs alone
-            network = ct.convert(traced, inputs=given, outputs=[ct.TensorType(name="y")], convert_to="neuralnetwork")
-            network.save(str(FOLDER / f"{name}.mlmodel"))
+        network = ct.convert(traced, inputs=given, outputs=[ct.TensorType(name="y")], convert_to="neuralnetwork")
+        network.save(str(FOLDER / f"{name}.mlmodel"))
         np.savez_compressed(FOLDER / f"{name}.npz", x=x.numpy().astype(kind_), y=wanted)
+
+
+def save_classifier() -> None:
+    """Saves a classifier of images, whose channels it scales, and which names the likeliest class."""
+    torch.manual_seed(1)
+    module = nn.Sequential(
+        nn.Conv2d(3, 4, 3, stride=2), nn.ReLU(), nn.Flatten(), nn.Linear(36, 3), nn.Softmax(1)
+    ).eval()
+    pixels = torch.randint(0, 256, (1, 3, 8, 8)).float()
+    with torch.no_grad():
+        wanted = module(pixels / 127.5 - 1).numpy()
+    for ending, kind in (("mlpackage", "mlprogram"), ("mlmodel", "neuralnetwork")):
+        place = FOLDER / f"classifier.{ending}"
+        shutil.rmtree(place, ignore_errors=True)
+        options = {"compute_precision": ct.precision.FLOAT32} if kind == "mlprogram" else {}
+        ct.convert(
+            torch.jit.trace(module, pixels),
+            inputs=[ct.ImageType(name="x", shape=pixels.shape, scale=1 / 127.5, bias=[-1, -1, -1])],
+            classifier_config=ct.ClassifierConfig(["cat", "dog", "owl"]),
+            convert_to=kind,
+            **options,
+        ).save(str(place))
+    np.savez_compressed(FOLDER / "classifier.npz", x=pixels.numpy(), y=wanted)
 
 
 def save_stateful() -> None:
@@ -216,4 +238,5 @@ def save_stateful() -> None:
 
 if __name__ == "__main__":
     main()
+    save_classifier()
     save_stateful()

@@ -13,7 +13,7 @@ from typing import Any
 
 import mxnet as mx
 import numpy as np
-from tests.frontends.mxnet import numpy_cases  # noqa: F401 (it enters its cases)
+from tests.frontends.mxnet import linalg_and_image_cases, numpy_cases  # noqa: F401 (they enter their cases)
 from tests.frontends.mxnet.named_cases import NAMED
 from tests.frontends.mxnet.quantized_cases import QUANTIZED
 
@@ -257,6 +257,19 @@ case(
 case("attention scores.other", S.contrib.interleaved_matmul_encdec_qk, f(3, 2, 8), f(5, 2, 16), heads=2)
 case("attention values.other", S.contrib.interleaved_matmul_encdec_valatt, f(5, 2, 16), f(4, 3, 5), heads=2)
 case("batch_take", lambda a, b: S.batch_take(a, S.cast(b, dtype="int32")), f(3, 4), [0, 3, 1])
+case(
+    "index_copy",
+    lambda a, b, c: S.contrib.index_copy(a, S.cast(b, dtype="int32"), c),
+    f(5, 3),
+    [3, 0],
+    f(2, 3),
+)
+case(
+    "softmax.lengths",
+    lambda a, b: S.softmax(a, S.cast(b, dtype="int32"), axis=1, use_length=True),
+    f(2, 5, 3),
+    n(2, 3, most=4) + 1,
+)
 case("unravel", S.unravel_index, n(5, most=12), shape=(3, 4))
 
 

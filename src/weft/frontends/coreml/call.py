@@ -26,6 +26,10 @@ class State:
     evaluator: PartialEvaluator
 
 
+class Label:
+    """The name of the likeliest class, a text, which is no output of the graph."""
+
+
 class Call(Builder):
     """A call of an operation: a translation asks it for inputs by name, and adds Weft operators through it.
 
@@ -113,6 +117,13 @@ class Call(Builder):
         if default is not None and name not in self.given:
             return list(default)
         return [int(v) for v in self.constant(name).reshape(-1)]
+
+    def listed(self, name: str) -> list[int]:
+        """Returns a list of integers, each of which is an input of its own."""
+        held = [v for v in self.operands(name) if isinstance(v, CompileTimeConstant) and not v.symbolic]
+        if any(v.array.size != 1 for v in held) or len(held) != len(self.operands(name)):
+            self.fail(f"its input {name!r} should be a list of numbers", AGAIN)
+        return [int(v.array.reshape(())) for v in held]
 
     def sizes(self, name: str) -> list[Any]:
         """Returns a list of sizes, symbolic ones among them."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import dataclass
 from typing import Final, NoReturn
 
 import numpy as np
@@ -18,11 +19,19 @@ EPSILON: Final = 1e-6
 LARGEST: Final = 1 << 31
 
 
+@dataclass(frozen=True)
+class Scope:
+    """The values of a network by name at the place of a layer, and what adds the layers of one inside of it."""
+
+    values: MutableMapping[str, Operand]
+    run: Callable[[Message, MutableMapping[str, Operand], PartialEvaluator], None]
+
+
 class NetworkCall(Builder):
     """A layer: a translation asks it for inputs and parameters, and adds Weft operators through it.
 
     `outputs` is how many results it has, and `blobs_have_five_dimensions` tells whether the network's tensors are [sequence,
-    batch, C, H, W], of which Weft leaves out the sequence.
+    batch, C, H, W], of which Weft leaves out the sequence; `scope` is for loops and branches.
     """
 
     def __init__(
@@ -33,10 +42,11 @@ class NetworkCall(Builder):
         params: Message,
         outputs: int,
         blobs_have_five_dimensions: bool,
+        scope: Scope,
     ) -> None:
         super().__init__(evaluator, source)
         self.inputs, self.params, self.outputs = inputs, params, outputs
-        self.blobs_have_five_dimensions = blobs_have_five_dimensions
+        self.blobs_have_five_dimensions, self.scope = blobs_have_five_dimensions, scope
 
     def input(self, i: int = 0, rank: int | None = None) -> Operand:
         """Returns an input; raises `ModelError` where there is none, or it has not *rank* dimensions."""

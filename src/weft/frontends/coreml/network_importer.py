@@ -6,6 +6,7 @@ images [1, C, H, W] for them. Others have the dimensions that they say.
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from typing import Final
 
 import numpy as np
@@ -13,10 +14,11 @@ import numpy as np
 from weft.frontends.coreml import layers
 from weft.frontends.coreml.call import AGAIN
 from weft.frontends.coreml.layer_table import LAYERS, NAMES
-from weft.frontends.coreml.network_call import NetworkCall
+from weft.frontends.coreml.layers.loops_and_branches import inner_networks
+from weft.frontends.coreml.network_call import NetworkCall, Scope
 from weft.frontends.fitting import fitting
 from weft.frontends.frontend import Shapes
-from weft.frontends.input_shapes import InputShapes
+from weft.frontends.input_shapes import Declared, InputShapes
 from weft.frontends.protobuf_message import Message
 from weft.frontends.unsupported import unsupported_operators
 from weft.graph import Graph
@@ -32,6 +34,7 @@ _PARAMS: Final = 100
 """Fields of a layer from here on are its parameters; those before are its name, inputs and outputs."""
 
 _INT32: Final = 131104
+MOST_LAYERS: Final = 200_000
 _GRAY, _BGR = 10, 30
 
 
@@ -41,13 +44,36 @@ def import_network(network: Message, description: Message, graph: Graph, shapes:
     _Importer(network, description, graph).run(shapes)
 
 
+_OTHERS: Final = {
+    212: "cropResize",
+    340: "sequenceRepeat",
+    500: "custom",
+    620: "loopBreak",
+    625: "loopContinue",
+    1170: "randomNormalLike",
+    1175: "randomNormalStatic",
+    1180: "randomNormalDynamic",
+    1190: "randomUniformLike",
+    1195: "randomUniformStatic",
+    1200: "randomUniformDynamic",
+    1210: "randomBernoulliLike",
+    1215: "randomBernoulliStatic",
+    1220: "randomBernoulliDynamic",
+    1230: "categoricalDistribution",
+}
+"""The names of layers that Weft does not have, by the numbers of their parameters' fields."""
+
+
 def _check_layers(network: Message) -> None:
-    """Raises `UnsupportedOperators` for the layers that are not in the table."""
+    """Raises `UnsupportedOperators` for the layers that are not in the table, those of networks inside of others too."""
     missing: dict[str, list[str]] = {}
-    for m in network.messages(1):
-        number = _kind_of(m)
-        if NAMES.get(number) not in LAYERS:
-            missing.setdefault(f"layer of kind {number}", []).append(m.text(1))
+    waiting = [network]
+    while waiting:
+        for m in waiting.pop().messages(1):
+            number = _kind_of(m)
+            waiting += inner_networks(m)
+            if NAMES.get(number) not in LAYERS:
+                missing.setdefault(_OTHERS.get(number, f"layer of kind {number}"), []).append(m.text(1))
     if missing:
         hint = "kinds are fields of the message NeuralNetworkLayer; convert the model to an mlprogram"
         raise unsupported_operators(dict(sorted(missing.items())), hint)
@@ -63,14 +89,14 @@ class _Importer:
         self.evaluator = PartialEvaluator(graph)
         self.is_old = network.integer(5) == 0
         self.values: dict[str, Operand] = {}
+        self.imported = 0
 
     def run(self, shapes: Shapes | None) -> None:
         """Imports the whole network."""
         self._inputs(shapes)
         for m in self.network.messages(2):
             self._prepare(m)
-        for m in self.network.messages(1):
-            self._layer(m)
+        self.run_layers(self.network, self.values, self.evaluator)
         for m in self.description.messages(10):
             name = m.text(1)
             if name in self.values:
@@ -78,9 +104,20 @@ class _Importer:
         if not self.graph.outputs:
             raise ModelError("the network computes none of the outputs that it describes", hint=AGAIN)
 
+    def run_layers(self, network: Message, values: MutableMapping[str, Operand], evaluator: PartialEvaluator) -> None:
+        """Adds the layers of a network to the graph of *evaluator*, and their results to *values*."""
+        for m in network.messages(1):
+            self.imported += 1
+            if self.imported > MOST_LAYERS:
+                raise ModelError(f"the network has more than {MOST_LAYERS} layers", hint=AGAIN)
+            self._layer(m, values, evaluator)
+
     def _inputs(self, shapes: Shapes | None) -> None:
         features = {m.text(1): m.inner(3) for m in self.description.messages(1)}
-        declared = {name: _shape_of(name, m) for name, m in features.items()}
+        asked = shapes or {}
+        declared: dict[str, Declared | None] = {
+            n: _open_shape(n, m) if n in asked else _shape_of(n, m) for n, m in features.items()
+        }
         found = InputShapes(shapes or {}).resolve(declared, self.graph)
         for name, m in features.items():
             dtype = i32 if m.inner(5).integer(2) == _INT32 else f32
@@ -104,22 +141,23 @@ class _Importer:
         scaled = b.add("mul", x, b.scalar(scaler.number(10, 1.0), x.dtype))
         self.values[name] = b.add("add", scaled, CompileTimeConstant(shift))
 
-    def _layer(self, m: Message) -> None:
+    def _layer(self, m: Message, values: MutableMapping[str, Operand], evaluator: PartialEvaluator) -> None:
         number, name, outputs = _kind_of(m), m.text(1), m.texts(3)
         kind = NAMES[number]
         source = f"{kind} {name}"
-        missing = [n for n in m.texts(2) if n not in self.values]
+        missing = [n for n in m.texts(2) if n not in values]
         if missing:
             raise ModelError(f"it uses {missing[0]!r}, which nothing before it makes", where=source, hint=AGAIN)
-        given = [self.values[n] for n in m.texts(2)]
-        c = NetworkCall(self.evaluator, source, given, m.inner(number), len(outputs), self.is_old)
+        given = [values[n] for n in m.texts(2)]
+        scope = Scope(values, self.run_layers)
+        c = NetworkCall(evaluator, source, given, m.inner(number), len(outputs), self.is_old, scope)
         self.graph.is_extended |= LAYERS.is_foreign(kind)
         with fitting(source, "parameters and inputs", AGAIN):
             made = LAYERS[kind](c)
         results = made if isinstance(made, tuple) else (made,)
         if len(results) != len(outputs):
             raise ModelError(f"it has {len(outputs)} results, and should have {len(results)}", where=source, hint=AGAIN)
-        self.values.update(zip(outputs, results, strict=True))
+        values.update(zip(outputs, results, strict=True))
 
     def _as_declared(self, m: Message) -> Operand:
         """Returns an output in the shape that the network describes, if that is known, and of as many elements."""
@@ -128,6 +166,21 @@ class _Importer:
         if not shape or sizes is None or sizes == shape or int(np.prod(sizes)) != int(np.prod(shape)):
             return y
         return Builder(self.evaluator, f"output {m.text(1)}").reshape(y, shape)
+
+
+def _open_shape(name: str, m: Message) -> list[int | None]:
+    """Returns the shape of an input, with None for sizes that may be others: in a range, or among listed shapes."""
+    shape = _shape_of(name, m)
+    image, array = m.inner(4), m.inner(5)
+    if m.has(4):
+        ranges = [image.inner(31).inner(n) for n in (2, 1)]
+        listed = [[s.integer(n) for n in (2, 1)] for s in image.inner(21).messages(1)]
+    else:
+        ranges, listed = [*array.inner(31).messages(1)], [[*s.integers(1)] for s in array.inner(21).messages(1)]
+    first = len(shape) - (2 if m.has(4) else len(ranges or shape))
+    moves = {first + d for d, r in enumerate(ranges) if r.integer(1) != r.integer(2)}
+    moves |= {first + d for sizes in listed for d, s in enumerate(sizes) if shape[first + d : first + d + 1] != [s]}
+    return [None if d in moves else s for d, s in enumerate(shape)]
 
 
 def _shape_of(name: str, m: Message) -> list[int]:

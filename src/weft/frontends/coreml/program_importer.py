@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from weft.frontends.coreml import ops
 from weft.frontends.coreml.blob_file import BlobFile
-from weft.frontends.coreml.call import AGAIN, Block, Call, State
+from weft.frontends.coreml.call import AGAIN, Block, Call, Label, State
 from weft.frontends.coreml.registry import TABLE
 from weft.frontends.coreml.values import read_literal, state_of, type_of
 from weft.frontends.fitting import fitting
@@ -93,7 +93,8 @@ class _Importer:
                 states[name] = State(value, self.evaluator)
             scope[name] = states.get(name, value)
         for name, y in zip(block.texts(2), self._block(block, self.evaluator, scope), strict=True):
-            self.graph.output(self.evaluator.value(y), name)
+            if not isinstance(y, Label):
+                self.graph.output(self.evaluator.value(y), name)
         return self._with_states(states)
 
     def _with_states(self, states: Mapping[str, State]) -> Graph:
@@ -104,7 +105,7 @@ class _Importer:
             self.graph.output(self.evaluator.value(state.value), left[name])
         return declare_states(self.graph, left, {}) if left else self.graph
 
-    def _block(self, block: Message, evaluator: PartialEvaluator, scope: ChainMap[str, Any]) -> list[Operand]:
+    def _block(self, block: Message, evaluator: PartialEvaluator, scope: ChainMap[str, Any]) -> list[Any]:
         """Imports the operations of a block, and returns its results."""
         for o in block.messages(3):
             self._operation(o, evaluator, scope)
@@ -131,7 +132,7 @@ class _Importer:
             raise ModelError(f"it has {len(results)} results, and should have {len(made)}", where=source, hint=AGAIN)
         scope.update(zip((r.text(1) for r in results), made, strict=True))
 
-    def _translated(self, kind: str, c: Call, source: str) -> tuple[Operand, ...]:
+    def _translated(self, kind: str, c: Call, source: str) -> tuple[Operand | Label, ...]:
         with fitting(source, "inputs", AGAIN):
             made = TABLE[kind](c)
         return made if isinstance(made, tuple) else (made,)

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from weft.frontends.coreml.call import Call
+from weft.frontends.coreml.call import Call, Label
 from weft.frontends.translation_table import entering
 from weft.graph.builder import Operand
 from weft.support.registry import Registry
 
-Translation: TypeAlias = Callable[[Call], Operand | tuple[Operand, ...]]
+Translation: TypeAlias = Callable[[Call], Operand | tuple[Operand | Label, ...]]
 
 TABLE: Final = Registry[str, Translation]("Core ML operation")
 

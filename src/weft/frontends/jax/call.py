@@ -26,6 +26,9 @@ class Program(Protocol):
     def run(self, function: str, given: Sequence[Operand], b: Builder) -> list[Operand]:
         """Returns the results of a function of the module."""
 
+    def reducer(self, function: str) -> str | None:
+        """Returns the name of the operation by which a function of the module combines two numbers; None if it is none alone."""
+
     def run_region(
         self, o: Operation, k: int, given: Sequence[Operand], b: Builder, around: Mapping[str, Operand]
     ) -> list[Operand]:

@@ -10,12 +10,14 @@ import numpy as np
 
 from weft.frontends.fitting import fitting
 from weft.frontends.frontend import Shapes
-from weft.frontends.input_shapes import InputShapes
+from weft.frontends.input_shapes import Declared, InputShapes, dimension_name
 from weft.frontends.jax import ops
 from weft.frontends.jax.call import AGAIN, Call
+from weft.frontends.jax.ops.reducers import reducer_in
 from weft.frontends.jax.registry import TABLE, key_of
+from weft.frontends.jax.text.asserted_sizes import equal_sizes
 from weft.frontends.jax.text.complex_pairs import without_complex
-from weft.frontends.jax.text.operations import Argument, Function, Module, Operation, Region, TensorText, tensor_type
+from weft.frontends.jax.text.operations import Function, Module, Operation, Region, TensorText, tensor_type
 from weft.frontends.jax.text.tuples import without_tuples
 from weft.frontends.unsupported import unsupported_operators
 from weft.graph import Array, Graph
@@ -104,6 +106,22 @@ def callees(o: Operation) -> list[str]:
     return named if key_of(o) in ("call", "composite") else []
 
 
+def _with_equal_sizes(
+    main: Function, shapes: Mapping[str, tuple[int | None, ...]], arguments: Sequence[str]
+) -> dict[str, Declared]:
+    """Returns the shapes of inputs, in which sizes that the text asserts to be equal have one name."""
+    declared: dict[str, Declared] = {}
+    first, names = equal_sizes(main.body), dict(zip(arguments, shapes, strict=True))
+    for argument, name in names.items():
+        sizes: list[int | str | None] = [*shapes[name]]
+        for d, size in enumerate(sizes):
+            other, k = first.get((argument, d), (argument, d))
+            if size is None and other in names:
+                sizes[d] = dimension_name(names[other], k)
+        declared[name] = sizes
+    return declared
+
+
 class _Importer:
     """The program that calls are imported from."""
 
@@ -117,7 +135,7 @@ class _Importer:
         """Imports the whole program."""
         b = Builder(PartialEvaluator(self.graph), main.name)
         held = [CompileTimeConstant(_of_parts(a), f"weight{k}") for k, a in enumerate(weights)]
-        made = self._called(main, [*held, *self._inputs(main.arguments[len(weights) :], names, shapes)], b)
+        made = self._called(main, [*held, *self._inputs(main, len(weights), names, shapes)], b)
         taken: set[str] = set()
         for k, y in enumerate(made):
             told = main.results[k].get("jax.result_info") if k < len(main.results) else None
@@ -126,14 +144,15 @@ class _Importer:
             self.graph.output(b.evaluator.value(y), name)
         return self.graph
 
-    def _inputs(self, arguments: Sequence[Argument], given: Sequence[str], shapes: Shapes | None) -> list[Operand]:
-        """Declares the inputs, by the names that are *given*, or that JAX gives them."""
+    def _inputs(self, main: Function, held: int, given: Sequence[str], shapes: Shapes | None) -> list[Operand]:
+        """Declares the inputs, by the names that are *given*, or that JAX gives them; the first arguments are *held* weights."""
+        arguments = main.arguments[held:]
         names: list[str] = []
         for k, a in enumerate(arguments):
             told = given[k] if k < len(given) else self.module.locations.name_of(a.location)
             names.append(told if told and told not in names else a.name[1:])
         types = {n: self._input_type(n, a.type) for n, a in zip(names, arguments, strict=True)}
-        declared = {n: t.shape for n, t in types.items()}
+        declared = _with_equal_sizes(main, {n: t.shape for n, t in types.items()}, [a.name for a in arguments])
         found = InputShapes(shapes or {}).resolve(declared, self.graph)
         return [self.graph.input(n, found[n], t.dtype) for n, t in types.items() if t.dtype is not None]
 
@@ -151,6 +170,11 @@ class _Importer:
         if found is None:
             b.fail(f"it calls {function!r}, which the text does not have", AGAIN)
         return self._called(found, given, b)
+
+    def reducer(self, function: str) -> str | None:
+        """Returns the name of the operation by which a function combines two numbers; None if it is none alone."""
+        found = self.module.functions.get(function)
+        return None if found is None else reducer_in(found.body)
 
     def run_region(
         self, o: Operation, k: int, given: Sequence[Operand], b: Builder, around: Mapping[str, Operand]

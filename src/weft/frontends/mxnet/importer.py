@@ -33,6 +33,7 @@ WITH_LABELS: Final = (
     "LinearRegressionOutput",
     "LogisticRegressionOutput",
     "MAERegressionOutput",
+    "SVMOutput",
 )
 """Operators whose second input, the labels of training, is not imported."""
 

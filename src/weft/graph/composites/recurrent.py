@@ -26,7 +26,8 @@ class Direction:
     """One direction of a layer: its weights, its activation functions, and the states before the first step [batch, hidden].
 
     `inputs` is [features, gates * hidden] and `recurrence` [hidden, gates * hidden]; the biases, if there are any, are
-    [gates * hidden] each, and `peepholes` three vectors [hidden] (input, output and forget gate).
+    [gates * hidden] each, and `peepholes` three vectors [hidden] (input, output and forget gate). With a `projection`
+    [hidden, projected] of an LSTM's output, `recurrence` is [projected, gates * hidden].
     """
 
     forward: bool
@@ -37,6 +38,7 @@ class Direction:
     input_bias: Operand | None = None
     state_bias: Operand | None = None
     peepholes: Sequence[Operand] = ()
+    projection: Operand | None = None
 
 
 Cell: TypeAlias = Callable[[Builder, Direction, Operand, States], States]
@@ -112,7 +114,8 @@ def lstm_cell(*, coupled: bool = False, kept: Function | None = None) -> Cell:
         memory = b.add("add", b.add("mul", f, memory), b.add("mul", i, d.functions[1](b, g)))
         memory = memory if kept is None else kept(b, memory)
         o = d.functions[0](b, _with_peephole(b, d, o, 1, memory))
-        return b.add("mul", o, d.functions[2](b, memory)), memory
+        h = b.add("mul", o, d.functions[2](b, memory))
+        return h if d.projection is None else b.add("matmul", h, d.projection), memory
 
     return cell
 

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from weft.graph.builder.builder import Builder
+from weft.graph.builder.constants import CompileTimeConstant
 from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.builder.shape_arithmetic import total
 from weft.ir import Const, Expr
@@ -87,3 +90,20 @@ def filtered_columns(b: Builder, columns: Operand, weight: Operand, bias: Operan
     y = b.add("matmul", b.reshape(weight, (groups, filters, terms)), by_group)
     y = b.reshape(y, (columns.shape[0], weight.shape[0], *sizes))
     return y if bias is None else b.add("add", y, b.reshape(bias, (weight.shape[0], *[1] * len(sizes))))
+
+
+def window_elements(b: Builder, x: Operand, w: Window, sizes: Sequence[int]) -> Operand:
+    """Returns the elements of each window over images [N, C, *sizes]: [N, C, *kernel, *counts of windows] (im2col).
+
+    Raises `ModelError` for windows that are larger than the padded images.
+    """
+    n = len(sizes)
+    y: Operand = b.add("pad", x, pads=(0, 0, *w.pads[:n], 0, 0, *w.pads[n:]), mode="constant", value=0.0)
+    for d, size in enumerate(sizes):  # dimension d as two, the elements of the window and the windows
+        reach = w.dilations[d] * (w.kernel[d] - 1) + 1
+        count = (size + w.pads[d] + w.pads[n + d] - reach) // w.strides[d] + 1
+        if count < 1:
+            b.fail(f"its windows are larger than {x!r}", "give it smaller windows, or larger images")
+        rows = np.add.outer(np.arange(w.kernel[d]) * w.dilations[d], np.arange(count) * w.strides[d])
+        y = b.add("gather", y, CompileTimeConstant(rows.astype(np.int64)), axis=2 + 2 * d)
+    return b.transpose(y, [0, 1, *range(2, 2 * n + 2, 2), *range(3, 2 * n + 3, 2)])

@@ -134,3 +134,88 @@ case(
     version=18,
     wanted=thinned,
 )
+
+ENTRIES = f(1, 1, 4, 2)
+case(
+    "constexpr_lut_to_dense.vectors",
+    lambda a: Builder.linear(
+        x=a,
+        weight=Builder.constexpr_lut_to_dense(
+            indices=PLACES[:, :2].astype(UINT2), lut=ENTRIES, vector_axis=np.int32(1)
+        ),
+    ),
+    f(2, 4),
+    version=18,
+    wanted=lambda x: x @ ENTRIES[0, 0][PLACES[:, :2]].reshape(3, 4).T,
+)
+
+
+def of_kept(values: Any) -> Any:
+    """Returns the weights of which *values* are those that are kept."""
+    dense = np.zeros((3, 4), np.float32)
+    dense[KEPT] = values
+    return dense
+
+
+def sparse(made: Any) -> Any:
+    mask, values = made
+    return Builder.constexpr_sparse_to_dense(nonzero_data=values, mask=mask)
+
+
+case(
+    "constexpr_lut_to_sparse",
+    lambda a: Builder.linear(
+        x=a,
+        weight=sparse(
+            Builder.constexpr_lut_to_sparse(
+                indices_mask=KEPT.astype(UINT1), indices_nonzero_data=PLACES[KEPT].astype(UINT2), lut=TABLES
+            )
+        ),
+    ),
+    f(2, 4),
+    version=18,
+    wanted=lambda x: x @ of_kept(np.take_along_axis(TABLES[:, 0, :, 0], PLACES, 1)[KEPT]).T,
+)
+case(
+    "constexpr_sparse_blockwise_shift_scale",
+    lambda a: Builder.linear(
+        x=a,
+        weight=sparse(
+            Builder.constexpr_sparse_blockwise_shift_scale(
+                data_mask=KEPT.astype(UINT1),
+                nonzero_data=SMALL_INTS[KEPT],
+                scale=SCALES,
+                offset=np.full((3, 2), 3, np.int8),
+            )
+        ),
+    ),
+    f(2, 4),
+    version=18,
+    wanted=lambda x: x @ of_kept(((SMALL_INTS.astype(np.float32) - 3) * SCALES.repeat(2, 1))[KEPT]).T,
+)
+SCALE, ZERO = np.array([0.1, 0.2, 0.05], np.float32), np.array([1, -2, 3], np.int8)
+
+
+def quantized(x: Any) -> Any:
+    made = np.round(x / SCALE[:, None]) + ZERO[:, None].astype(np.float32)
+    return np.clip(made, -128, 127)
+
+
+case(
+    "quantize",
+    lambda a: Builder.cast(
+        x=Builder.quantize(input=a, scale=SCALE, zero_point=ZERO, axis=0, output_dtype="int8"), dtype="fp32"
+    ),
+    f(3, 40) * 10,
+    version=17,
+    wanted=quantized,
+)
+case(
+    "dequantize",
+    lambda a: Builder.dequantize(
+        input=Builder.quantize(input=a, scale=np.float32(0.1), output_dtype="uint8"), scale=np.float32(0.1)
+    ),
+    f(3, 4) * 10,
+    version=17,
+    wanted=lambda x: np.clip(np.round(x / np.float32(0.1)), 0, 255) * np.float32(0.1),
+)

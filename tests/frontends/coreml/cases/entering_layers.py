@@ -28,14 +28,15 @@ def layer(
     builder = NeuralNetworkBuilder(features, [(r, None) for r in results], disable_rank5_shape_mapping=not images)
     used = {"input_names": [*given]} if len(given) > 1 or kind in MANY else {"input_name": "a"}
     made = {"output_names": results} if outputs > 1 or kind.startswith("split") else {"output_name": "y0"}
-    if kind.startswith("load"):
+    alone = kind.startswith(("load", "fill_static", "range_static"))
+    if alone:
         used = {}
     getattr(builder, f"add_{kind}")(name="l", **used, **made, **parameters)
-    if kind.startswith("load"):
+    if alone:
         builder.add_add_broadcastable("s", ["a", "y0"], "y1")
         builder.spec.description.output[0].name = "y1"
     assert name not in LAYERS, name
     LAYERS[name] = (builder.spec.SerializeToString(), given, wanted)
 
 
-MANY: Final = ("batched_mat_mul", "elementwise")
+MANY: Final = ("batched_mat_mul", "elementwise", "range_dynamic", "crop")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from weft.frontends.caffe.call import Call
 from weft.frontends.caffe.ops.convolution import spatial, window_of
 from weft.frontends.caffe.registry import Tops, layer
-from weft.graph.builder import CompileTimeConstant, Operand, total
+from weft.graph.builder import Operand, total
 from weft.graph.composites.sequences import concat
-from weft.graph.composites.windows import Window
+from weft.graph.composites.windows import Window, window_elements
 
 
 @layer("Im2col")
@@ -17,18 +15,9 @@ def im2col(c: Call) -> Tops:
     """The elements of each window as channels [N, C * kernel, ...] (im2col)."""
     p = c.parameters("convolution_param")
     x = spatial(c, p, c.input)
-    n, w, sizes = x.rank - 2, window_of(c, p, x.rank - 2), c.static(x)[1:]
-    y: Operand = c.add("pad", x, pads=(0, 0, *w.pads[:n], 0, 0, *w.pads[n:]), mode="constant", value=0.0)
-    counts = list[int]()
-    for d in range(n):  # dimension d as two, the elements of the window and the windows
-        reach = w.dilations[d] * (w.kernel[d] - 1) + 1
-        counts.append((sizes[d] + 2 * w.pads[d] - reach) // w.strides[d] + 1)
-        if counts[d] < 1:
-            c.fail(f"its windows are larger than {x!r}", "mend its convolution_param")
-        rows = np.add.outer(np.arange(w.kernel[d]) * w.dilations[d], np.arange(counts[d]) * w.strides[d])
-        y = c.add("gather", y, CompileTimeConstant(rows.astype(np.int64)), axis=2 + 2 * d)
-    y = c.transpose(y, [0, 1, *range(2, 2 * n + 2, 2), *range(3, 2 * n + 3, 2)])
-    return c.reshape(y, [*c.input.shape[: c.input.rank - n - 1], total(y.shape[1 : n + 2]), *counts])
+    n, w = x.rank - 2, window_of(c, p, x.rank - 2)
+    y = window_elements(c, x, w, c.static(x)[1:])
+    return c.reshape(y, [*c.input.shape[: c.input.rank - n - 1], total(y.shape[1 : n + 2]), *y.shape[n + 2 :]])
 
 
 @layer("SPP")

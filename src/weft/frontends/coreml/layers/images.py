@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from weft.frontends.coreml.call import AGAIN
 from weft.frontends.coreml.layer_table import layer
 from weft.frontends.coreml.network_call import EPSILON, NetworkCall
-from weft.frontends.coreml.ops.resize import resampled
+from weft.frontends.coreml.ops.resize import linear_filter, resampled
 from weft.frontends.protobuf_message import Message
 from weft.graph.builder import Operand, static_sizes
 from weft.graph.composites.normalization import inverse_deviation, mean_and_variance
 from weft.graph.composites.pooling import lp_pool
 from weft.graph.composites.resize import scaled_size
 from weft.graph.composites.sampling import Filter
+from weft.graph.composites.slicing import slice_axes
 from weft.graph.composites.windows import Window, same_pads, transposed_pads
+
+_SAMPLING: Final = ("STRICT_ALIGN_CORNERS", "ALIGN_CORNERS", "DEFAULT", "OFFSET_CORNERS")
+"""The modes of sampling by their numbers."""
 
 
 def _border(c: NetworkCall, m: Message) -> list[int]:
@@ -151,3 +157,24 @@ def upsample(c: NetworkCall) -> Operand:
         return resampled(c, x, (height, width), Filter("nearest", "asymmetric", "floor"))
     kinds = {0: "asymmetric", 1: "align_corners", 2: "half_pixel"}
     return resampled(c, x, (height, width), Filter("linear", kinds[c.params.integer(6)], "floor"))
+
+
+@layer(190, "crop")
+def crop(c: NetworkCall) -> Operand:
+    """Images without their borders; or a part of them as large as others, from an offset on."""
+    x = c.input()
+    axes = [x.rank - 2, x.rank - 1]
+    if len(c.inputs) > 1:
+        starts = c.ints(5, (0, 0))
+        ends = [s + c.input(1).shape[d] for s, d in zip(starts, axes, strict=True)]
+        return slice_axes(c, x, axes, starts, ends, [1, 1])
+    border = _border(c, c.params.inner(1))
+    return slice_axes(c, x, axes, border[:2], [x.shape[d] - n for d, n in zip(axes, border[2:], strict=True)], [1, 1])
+
+
+@layer(211, "resizeBilinear")
+def resize_bilinear(c: NetworkCall) -> Operand:
+    """Images resampled to a size, each pixel between four others."""
+    height, width = c.ints(1)
+    mode = _SAMPLING[c.params.inner(2).integer(1)]
+    return resampled(c, c.input(), (height, width), linear_filter(mode, c))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from weft.frontends.coreml.call import AGAIN
 from weft.frontends.coreml.layer_table import Layer, layer
 from weft.frontends.coreml.network_call import EPSILON, NetworkCall
-from weft.frontends.coreml.ops.movement import interleaved
+from weft.frontends.coreml.ops.movement import interleaved, slice_masked
 from weft.graph.builder import Operand, total
 from weft.graph.composites.sequences import concat as concat_of
 from weft.graph.composites.sequences import stack as stack_of
-from weft.graph.composites.slicing import FAR, reshape_open, slice_axes, split_axis, split_equally
+from weft.graph.composites.slicing import reshape_open, slice_axes, split_axis, split_equally
 
 
 @layer(140, "innerProduct")
@@ -176,14 +176,8 @@ def slice_static(c: NetworkCall) -> Operand:
     """Every so many elements between two places; masks leave out ends, or drop dimensions."""
     x = c.input()
     no = [0] * x.rank
-    begin, end, steps = c.ints(1), c.ints(3), c.ints(5)
-    from_start, to_end, dropped = (c.params.integers(n) or no for n in (2, 4, 6))
-    if not all(len(v) == x.rank for v in (begin, end, steps, from_start, to_end, dropped)):
-        c.fail(f"its ranges are not those of {x!r}", AGAIN)
-    starts = [(0 if s > 0 else FAR) if m else v for v, m, s in zip(begin, from_start, steps, strict=True)]
-    ends = [(FAR if s > 0 else -FAR) if m else v for v, m, s in zip(end, to_end, steps, strict=True)]
-    made = slice_axes(c, x, range(x.rank), starts, ends, steps)
-    return c.reshape(made, [s for d, s in enumerate(made.shape) if not dropped[d]]) if any(dropped) else made
+    masks = [c.params.integers(n) or no for n in (2, 4, 6)]
+    return slice_masked(c, x, c.ints(1), c.ints(3), c.ints(5), masks)
 
 
 @layer(350, "slice")
@@ -254,3 +248,13 @@ def reduce(c: NetworkCall) -> Operand:
         x = c.add("log", c.add("add", x, c.scalar(c.params.number(2) or EPSILON, x.dtype)))
     names = ("sum", "mean", "prod", "sum", "sum_square", "l1", "l2", "max", "min")
     return c.add(f"reduce_{names[mode]}", x, axes=axes, keepdims=True)
+
+
+@layer(270, "dot")
+def dot(c: NetworkCall) -> Operand:
+    """The sums of products over the channels, or the cosines between the two."""
+    x, y = c.inputs
+    axis = (max(x.rank - 3, 0),)
+    if c.params.flag(1):
+        x, y = (c.add("div", v, c.add("reduce_l2", v, axes=axis, keepdims=True)) for v in (x, y))
+    return c.add("reduce_sum", c.add("mul", x, y), axes=axis, keepdims=True)

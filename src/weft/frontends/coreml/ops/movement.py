@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from weft.frontends.coreml.call import AGAIN, Call
 from weft.frontends.coreml.registry import translates
-from weft.graph.builder import Builder, Operand, total
+from weft.graph.builder import Builder, CompileTimeConstant, Operand, static_sizes, total
 from weft.graph.composites.pixel_shuffle import depth_to_space, space_to_depth
 from weft.graph.composites.sequences import concat as concat_of
 from weft.graph.composites.sequences import stack as stack_of
 from weft.graph.composites.slicing import FAR, reshape_open, slice_axes, split_axis, split_equally
-from weft.support.dtypes import i32, i64
+from weft.ir import as_expr, maximum
+from weft.ops import is_certain, simplify_size
+from weft.support.dtypes import DType, i32, i64
 
 
 @translates("reshape")
@@ -62,8 +64,8 @@ def flatten2d(c: Call) -> Operand:
 
 @translates("concat")
 def concat(c: Call) -> Operand:
-    """Tensors one after another."""
-    values = c.operands("values")
+    """Tensors one after another; numbers make a vector."""
+    values = [x if x.rank else c.reshape(x, [1]) for x in c.operands("values")]
     axis = c.axis_of(c.integer("axis"), values[0].rank)
     return interleaved(c, values, axis) if c.flag("interleave") else concat_of(c, values, axis)
 
@@ -101,18 +103,32 @@ def slice_by_index(c: Call) -> Operand:
     x = c.operand()
     no = [0] * x.rank
     begin, end, steps = c.sizes("begin"), c.sizes("end"), c.ints("stride", [1] * x.rank)
-    from_start, to_end, dropped = (c.ints(f"{n}_mask", no) for n in ("begin", "end", "squeeze"))
-    if not all(len(v) == x.rank for v in (begin, end, steps, from_start, to_end, dropped)):
-        c.fail(f"its ranges are not those of {x!r}", AGAIN)
+    masks = [c.ints(f"{n}_mask", no) for n in ("begin", "end", "squeeze")]
+    return slice_masked(c, x, begin, end, steps, masks)
+
+
+def slice_masked(
+    b: Builder,
+    x: Operand,
+    begin: Sequence[Any],
+    end: Sequence[Any],
+    steps: Sequence[int],
+    masks: Sequence[Sequence[int]],
+) -> Operand:
+    """Returns every so many elements between two places; *masks* leave out beginnings and ends, and drop dimensions."""
+    from_start, to_end, dropped = masks
+    if not all(len(v) == x.rank for v in (begin, end, steps, *masks)):
+        b.fail(f"its ranges are not those of {x!r}", AGAIN)
+    starts, ends, by = [*begin], [*end], [*steps]
     for d in range(x.rank):
-        back = steps[d] < 0
-        begin[d] = (FAR if back else 0) if from_start[d] else begin[d]
-        end[d] = (-FAR if back else FAR) if to_end[d] else end[d]
+        back = by[d] < 0
+        starts[d] = (FAR if back else 0) if from_start[d] else starts[d]
+        ends[d] = (-FAR if back else FAR) if to_end[d] else ends[d]
         if dropped[d]:
-            end[d] = begin[d] + 1 if begin[d] != -1 else FAR
-            steps[d] = 1
-    made = slice_axes(c, x, range(x.rank), begin, end, steps)
-    return c.reshape(made, [s for d, s in enumerate(made.shape) if not dropped[d]]) if any(dropped) else made
+            ends[d] = starts[d] + 1 if starts[d] != -1 else FAR
+            by[d] = 1
+    made = slice_axes(b, x, range(x.rank), starts, ends, by)
+    return b.reshape(made, [s for d, s in enumerate(made.shape) if not dropped[d]]) if any(dropped) else made
 
 
 @translates("slice_by_size")
@@ -173,11 +189,35 @@ _MOST_NUMBERS: Final = 1 << 24
 def range_1d(c: Call) -> Operand:
     """Numbers from a start to before an end."""
     dtype = c.operand("start").dtype
+    if not all(_is_known(c.operand(n)) for n in ("start", "end")):
+        return _range_of_sizes(c, dtype)
     start, end, step = c.number("start"), c.number("end"), c.number("step", 1.0)
     if not step or not -_MOST_NUMBERS < (end - start) / step <= _MOST_NUMBERS:
         c.fail(f"its range goes from {start} to {end} by {step}", AGAIN)
     made = np.arange(start, end, step)
     return c.kept_constant(made.astype(dtype.numpy))
+
+
+def _is_known(x: Operand) -> bool:
+    return isinstance(x, CompileTimeConstant) and not x.symbolic
+
+
+def _range_of_sizes(c: Call, dtype: DType) -> Operand:
+    """Returns integers between numbers that depend on sizes, or that a run computes."""
+    if any(_is_known(c.operand(n)) and c.number(n) != c.integer(n) for n in ("start", "end")):
+        c.fail("its range has steps between integers, and a number of them that a run tells", AGAIN)
+    return range_between(c, c.operand("start"), c.operand("end"), c.integer("step", 1), dtype)
+
+
+def range_between(b: Builder, start: Operand, end: Operand, step: int, dtype: DType) -> Operand:
+    """Returns integers from *start* to before *end*, which depend on sizes, or which a run computes."""
+    low, high = b.late_number(start, "start", "its start"), b.late_number(end, "end", "its end")
+    if not step:
+        b.fail("its step is 0", AGAIN)
+    span = high - low if step > 0 else low - high
+    size = simplify_size(as_expr(span + (abs(step) - 1)) // abs(step))
+    size = size if is_certain(size >= 0) else simplify_size(maximum(size, 0))
+    return b.cast(b.add("range", start=low, size=size, step=step), dtype)
 
 
 @translates("gather")
@@ -225,3 +265,34 @@ def to_space(c: Call) -> Operand:
 def to_depth(c: Call) -> Operand:
     """Blocks of pixels moved to channels."""
     return space_to_depth(c, c.operand(), c.integer("block_size"), outer=True)
+
+
+@translates("pixel_unshuffle")
+def pixel_unshuffle(c: Call) -> Operand:
+    """Blocks of pixels moved to channels, those of one channel side by side."""
+    return space_to_depth(c, c.operand(), c.integer("downscale_factor"), outer=False)
+
+
+@translates("reshape_like")
+def reshape_like(c: Call) -> Operand:
+    """The elements in a shape of which parts are dimensions of other tensors."""
+    others = c.operands("ref_tensors")
+    begins, ends, masks = (c.listed(name) for name in ("begins", "ends", "end_masks"))
+    sizes = [s for x, b, e, m in zip(others, begins, ends, masks, strict=True) for s in x.shape[b : None if m else e]]
+    return c.reshape(c.operand(), sizes)
+
+
+@translates("sliding_windows")
+def sliding_windows(c: Call) -> Operand:
+    """Windows along an axis, each with its elements in a new dimension behind it."""
+    return windows_along(c, c.operand(), c.integer("axis"), c.integer("size"), c.integer("stride", 1))
+
+
+def windows_along(b: Builder, x: Operand, axis: int, size: int, step: int) -> Operand:
+    """Returns windows of *size* elements along an axis, every *step*: each window's elements in a new dimension behind it."""
+    axis = b.axis_of(axis, x.rank)
+    length = static_sizes(x.shape[axis : axis + 1])
+    if length is None or size < 1 or step < 1 or size > length[0]:
+        b.fail(f"its windows of {size} elements are not those of {x!r}", AGAIN)
+    rows = np.add.outer(np.arange(0, length[0] - size + 1, step), np.arange(size))
+    return b.add("gather", x, CompileTimeConstant(rows.astype(np.int64)), axis=axis)

@@ -46,17 +46,18 @@ def upsample_bilinear(c: Call) -> Operand:
     if aligned and centered:
         c.fail("align_corners and half_pixel_centers are both set", "convert it with one of them")
     mode = "ALIGN_CORNERS" if aligned else "UNALIGN_CORNERS" if centered else "DEFAULT"
-    return resampled(c, x, _scaled(c, x), _linear(mode, c))
+    return resampled(c, x, _scaled(c, x), linear_filter(mode, c))
 
 
 @translates("resize_bilinear")
 def resize_bilinear(c: Call) -> Operand:
     """Pixels between four others, for a size that is given."""
     sizes = c.integer("target_size_height"), c.integer("target_size_width")
-    return resampled(c, c.operand(), sizes, _linear(c.text("sampling_mode", "DEFAULT"), c))
+    return resampled(c, c.operand(), sizes, linear_filter(c.text("sampling_mode", "DEFAULT"), c))
 
 
-def _linear(mode: str, c: Call) -> Filter:
+def linear_filter(mode: str, c: Builder) -> Filter:
+    """Returns the filter of a sampling mode; raises `ModelError` for an unknown one."""
     names = {
         "ALIGN_CORNERS": "align_corners_or_middle",
         "STRICT_ALIGN_CORNERS": "align_corners",

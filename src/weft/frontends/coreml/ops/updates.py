@@ -6,23 +6,28 @@ from typing import Final
 
 from weft.frontends.coreml.call import Call
 from weft.frontends.coreml.registry import translates
-from weft.graph.builder import Operand
+from weft.graph.builder import Builder, Operand
 from weft.support.dtypes import i64
 
 _MODES: Final = {"update": "none", "add": "add", "mul": "mul", "max": "max", "min": "min"}
 _OPPOSITE: Final = {"sub": ("neg", "add"), "div": ("reciprocal", "mul")}
 
 
-def _given(c: Call) -> tuple[Operand, Operand, Operand, str]:
-    """Returns the tensor, the indices, the updates, and how they are combined."""
-    data, mode = c.operand("data"), c.text("mode", "add")
-    updates = c.cast(c.operand("updates"), data.dtype)
+def combined(b: Builder, mode: str, updates: Operand) -> tuple[Operand, str]:
+    """Returns updates, and the operator by which they are combined with the elements there."""
     if mode in _OPPOSITE:
         operator, mode = _OPPOSITE[mode]
-        updates = c.add(operator, updates)
+        updates = b.add(operator, updates)
     if mode not in _MODES:
-        c.fail(f"its mode {mode!r} is not supported", f"use one of {', '.join([*_MODES, *_OPPOSITE])}")
-    return data, c.cast(c.operand("indices"), i64), updates, _MODES[mode]
+        b.fail(f"its mode {mode!r} is not supported", f"use one of {', '.join([*_MODES, *_OPPOSITE])}")
+    return updates, _MODES[mode]
+
+
+def _given(c: Call) -> tuple[Operand, Operand, Operand, str]:
+    """Returns the tensor, the indices, the updates, and how they are combined."""
+    data = c.operand("data")
+    updates, reduction = combined(c, c.text("mode", "add"), c.cast(c.operand("updates"), data.dtype))
+    return data, c.cast(c.operand("indices"), i64), updates, reduction
 
 
 @translates("scatter")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from weft.frontends.jax.call import AGAIN, Call
 from weft.frontends.jax.ops.window_indices import Windows, check, fit, stacked, starts, tuples
 from weft.frontends.jax.registry import translates
+from weft.graph import Value
 from weft.graph.builder import CompileTimeConstant, Operand
+from weft.graph.composites.slicing import slice_axes
 from weft.graph.composites.window_updates import clamped, write_window
 from weft.ir import Expr
 from weft.support.dtypes import i64
@@ -77,7 +79,45 @@ def dynamic_slice(c: Call) -> Operand:
     return x
 
 
-def _along(c: Call, x: Operand, d: int, size: int, place: Operand, most: int | Expr) -> Operand:
+@translates("real_dynamic_slice")
+def real_dynamic_slice(c: Call) -> Operand:
+    """Every so many elements between two places, which are operands; or a window of a known size from a place on."""
+    x, sizes = c.operand(0), _added_sizes(c)
+    if sizes is not None:
+        return _window_at(c, x, c.operand(1), sizes)
+    starts, ends, steps = (c.late_sizes(c.operand(k), n, "the bounds of a slice") for k, n in _BOUNDS)
+    if not len(starts) == len(ends) == len(steps) == x.rank or not all(isinstance(s, int) and s > 0 for s in steps):
+        c.fail(f"its bounds {starts}, {ends}, {steps} are not those of {x!r}", AGAIN)
+    return slice_axes(c, x, range(x.rank), starts, ends, [int(str(s)) for s in steps])
+
+
+_BOUNDS: Final = ((1, "start"), (2, "limit"), (3, "stride"))
+
+
+def _added_sizes(c: Call) -> list[int | Expr] | None:
+    """Returns what is added to a start that a run computes, where that makes the end of a slice; None for other slices.
+
+    JAX writes slices of symbolic sizes so.
+    """
+    start, limit = c.operand(1), c.operand(2)
+    node = limit.producer if isinstance(limit, Value) and isinstance(start, Value) else None
+    if node is None or node.operator.name != "add" or start not in node.inputs:
+        return None
+    rest = [v for v in node.inputs if v is not start]
+    sizes = c.late_sizes(rest[0], "size", "the size of a window") if len(rest) == 1 and rest[0] is not None else []
+    return sizes if len(sizes) == c.operand(0).rank else None
+
+
+def _window_at(c: Call, x: Operand, starts: Operand, sizes: Sequence[int | Expr]) -> Operand:
+    """Returns a window of *sizes* from places on, which are those of dimensions that it has not in whole."""
+    for d, (size, extent) in enumerate(zip(sizes, c.extents(x), strict=True)):
+        if size != extent:
+            place = c.add("slice", starts, starts=(d,), ends=(d + 1,), axes=(0,), steps=(1,))
+            x = _along(c, x, d, size, place, extent - size)
+    return x
+
+
+def _along(c: Call, x: Operand, d: int, size: int | Expr, place: Operand, most: int | Expr) -> Operand:
     """Returns *size* elements of *x* along a dimension, from a place on."""
     first = clamped(c, c.reshape(c.cast(place, i64), ()), most)
     if isinstance(first, CompileTimeConstant) and not first.symbolic:

@@ -8,7 +8,6 @@ from weft.frontends.jax.call import AGAIN, Call
 from weft.frontends.jax.registry import translates
 from weft.graph.builder import Builder, CompileTimeConstant, Operand
 from weft.graph.composites.sequences import concat
-from weft.graph.composites.slicing import slice_axes
 from weft.ir import ExprLike
 from weft.support.dtypes import DType
 
@@ -104,19 +103,6 @@ def slice_(c: Call) -> Operand:
     if not len(starts) == len(ends) == len(steps) == x.rank or min(steps, default=1) < 1:
         c.fail(f"its ranges are not those of {x!r}", AGAIN)
     return c.add("slice", x, starts=tuple(starts), ends=tuple(ends), axes=tuple(range(x.rank)), steps=tuple(steps))
-
-
-@translates("real_dynamic_slice")
-def real_dynamic_slice(c: Call) -> Operand:
-    """Every so many elements between two places, which are operands."""
-    x = c.operand(0)
-    starts, ends, steps = (c.late_sizes(c.operand(k), n, "the bounds of a slice") for k, n in _BOUNDS)
-    if not len(starts) == len(ends) == len(steps) == x.rank or not all(isinstance(s, int) and s > 0 for s in steps):
-        c.fail(f"its bounds {starts}, {ends}, {steps} are not those of {x!r}", AGAIN)
-    return slice_axes(c, x, range(x.rank), starts, ends, [int(str(s)) for s in steps])
-
-
-_BOUNDS = ((1, "start"), (2, "limit"), (3, "stride"))
 
 
 @translates("concatenate")

@@ -15,7 +15,7 @@ from weft.frontends.jax.ops.reducers import reducer_of
 from weft.frontends.jax.ops.reduction import is_neutral
 from weft.frontends.jax.registry import translates
 from weft.graph.builder import Operand, total
-from weft.ir import index
+from weft.ir import as_expr, index
 from weft.ops import same_size
 
 MOST_TAPS: Final = 1024
@@ -66,6 +66,40 @@ def reduce_window(c: Call) -> tuple[Operand, ...]:
     return tuple(_by_taps(c, given, initial, windows))
 
 
+@translates("custom_call @stablehlo.dynamic_reduce_window")
+def dynamic_reduce_window(c: Call) -> tuple[Operand, ...]:
+    """Running sums, or products, along a dimension of symbolic size: windows as large as it is."""
+    if len(c.operands) != _DYNAMIC:
+        c.fail("windows of symbolic sizes over several tensors are not supported", _FIXED)
+    x = c.operand(0)
+    sizes, *steps, pads = [c.late_sizes(_flat(c, c.operand(k)), "size", "its windows") for k in range(2, _DYNAMIC)]
+    operator = _running_operator(c)
+    moving, still = [d for d in range(x.rank) if sizes[d] != 1], {s for v in steps for s in v} == {1}
+    if operator is None or len(moving) != 1 or not still:
+        c.fail("windows of symbolic sizes, other than running sums and products, are not supported", _FIXED)
+    (d,) = moving
+    reach = [as_expr(sizes[d]), *[as_expr(p + 1) for p in pads[2 * d : 2 * d + 2]]]
+    if not same_size(x.shape[d], reach[0]) or not any(same_size(r, reach[0]) for r in reach[1:]):
+        c.fail(f"its windows of symbolic sizes are no running sums of {x!r}", _FIXED)
+    return (c.add(operator, x, axis=d, exclusive=False, reverse=pads[2 * d] == 0),)
+
+
+def _running_operator(c: Call) -> str | None:
+    """Returns the operator of running sums or products whose function the call names; None for others."""
+    names = c.value("called_computations")
+    name = c.program.reducer(str(names[0]).lstrip("@")) if isinstance(names, list) and names else None
+    return _RUNNING.get(name) if name is not None and is_neutral(c.operand(1), name) else None
+
+
+_RUNNING: Final = {"add": "cumsum", "multiply": "cumprod"}
+_DYNAMIC: Final = 7
+_FIXED: Final = "export it with static shapes"
+
+
+def _flat(c: Call, x: Operand) -> Operand:
+    return c.reshape(x, [total(x.shape)])
+
+
 def _given(c: Call, given: Sequence[Operand], initial: Sequence[Operand]) -> tuple[list[Operand], Windows]:
     """Returns the windows, and the operands with elements put between, or cut off, that windows can't have."""
     rank = given[0].rank
@@ -86,7 +120,7 @@ _ATTRIBUTES: Final = ("window_dimensions", "window_strides", "window_dilations",
 
 def _running(c: Call, x: Operand, w: Windows, name: str) -> Operand | None:
     """Returns running sums or products: windows that reach from each element to an end of one dimension."""
-    operator = {"add": "cumsum", "multiply": "cumprod"}.get(name)
+    operator = _RUNNING.get(name)
     if operator is None or len(w.moving) != 1:
         return None
     (d,) = w.moving

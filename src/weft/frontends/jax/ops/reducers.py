@@ -52,9 +52,12 @@ def reducer_of(c: Call) -> str | None:
     applies = c.operation.attributes.get("applies")
     if isinstance(applies, str):
         return applies.rpartition(".")[2]
-    if not c.operation.regions:
-        return None
-    found = formulas_of(c.operation.regions[0])
+    return reducer_in(c.operation.regions[0]) if c.operation.regions else None
+
+
+def reducer_in(region: Region) -> str | None:
+    """Returns the name of the operation by which a region of two arguments combines them; None if it is none alone."""
+    found = formulas_of(region)
     if found is None or len(found) != 1 or found[0][0] not in COMMUTATIVE:
         return None
     return found[0][0] if set(found[0][2:]) == {("argument", 0), ("argument", 1)} else None

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import numpy as np
+
 from weft.frontends.mxnet.call import Call
 from weft.frontends.mxnet.registry import translates
-from weft.graph.builder import Operand, static_sizes
+from weft.graph.builder import CompileTimeConstant, Operand, static_sizes
 from weft.graph.composites import pixel_shuffle
 from weft.graph.composites.normalization import group_norm as group_norm_of
 from weft.graph.composites.resize import resample_axis
 from weft.graph.composites.sampling import Filter
 from weft.graph.composites.sequences import concat, element
-from weft.graph.composites.slicing import slice_axes
+from weft.graph.composites.slicing import FAR, slice_axes
 from weft.ir import ExprLike
-from weft.support.dtypes import f32, i64
+from weft.support.dtypes import f32, i64, u8
+
+_FILTERS: Final = {0: Filter("nearest", "asymmetric", "floor"), 1: Filter("linear", "half_pixel")}
+_BRIGHTEST: Final = 255.0
 
 
 @translates("depth_to_space")
@@ -169,3 +176,71 @@ def _of_regions(c: Call, op: str, **attributes: int) -> Operand:
     which = c.cast(element(c, regions, 1, 0), i64)
     corners = slice_axes(c, regions, [1], [1], [5], [1])
     return c.add(op, x, corners, which, height=height, width=width, scale=c.number("spatial_scale"), **attributes)
+
+
+def _image(c: Call) -> Operand:
+    x = c.input()
+    if x.rank not in (3, 4):
+        c.fail(f"it takes an image, or images of one size: {x!r}", "give it three dimensions, or four")
+    return x
+
+
+@translates("_image_to_tensor")
+def to_tensor(c: Call) -> Operand:
+    """Channels first, and numbers from 0 to 1 for those from 0 to 255."""
+    x = _image(c)
+    order = [*range(x.rank - 3), x.rank - 1, x.rank - 3, x.rank - 2]
+    return c.add("div", c.transpose(c.cast(x, f32), order), c.scalar(_BRIGHTEST, f32))
+
+
+@translates("_image_normalize")
+def normalize(c: Call) -> Operand:
+    """The channels, which are first, less their means, and divided by their deviations."""
+    mean, deviation = (
+        CompileTimeConstant(np.array(c.numbers(name, [d]), np.float32).reshape(-1, 1, 1))
+        for name, d in (("mean", 0.0), ("std", 1.0))
+    )
+    return c.add("div", c.add("sub", _image(c), mean), deviation)
+
+
+@translates("_image_crop")
+def crop_image(c: Call) -> Operand:
+    """A part of each image."""
+    x = _image(c)
+    starts = [c.integer(name) for name in ("y", "x")]
+    ends = [start + c.integer(name) for start, name in zip(starts, ("height", "width"), strict=True)]
+    return slice_axes(c, x, [x.rank - 3, x.rank - 2], starts, ends, [1, 1])
+
+
+@translates("_image_flip_left_right", "_image_flip_top_bottom")
+def flip(c: Call) -> Operand:
+    """Images mirrored, or upside down."""
+    x = _image(c)
+    return slice_axes(c, x, [x.rank - (2 if "left" in c.node.op else 3)], [-1], [-FAR], [-1])
+
+
+@translates("_image_resize")
+def resize_image(c: Call) -> Operand:
+    """Images of another size: the nearest pixels, or between four; bytes are rounded."""
+    x, kind = _image(c), c.integer("interp", 1)
+    if kind not in _FILTERS:
+        c.fail(f"its interp {kind} is not supported", "use 0 (nearest) or 1 (bilinear)")
+    made = c.cast(x, f32)
+    for d, size in zip((x.rank - 3, x.rank - 2), _sizes(c, x), strict=True):
+        made = resample_axis(c, made, d, size, _FILTERS[kind])
+    return c.cast(c.add("round", made), u8) if x.dtype is u8 else c.cast(made, x.dtype)
+
+
+def _sizes(c: Call, x: Operand) -> list[int]:
+    """Returns the height and the width: one number is both, or with `keep_ratio` that of the shorter side."""
+    given = c.ints("size", ())
+    if len(given) not in (1, 2) or min(given) < 1:
+        c.wrong("size", "a size, or a width and a height")
+    if len(given) == 2:
+        return given[::-1]
+    old = static_sizes(x.shape[x.rank - 3 : x.rank - 1])
+    if not c.flag("keep_ratio"):
+        return given * 2
+    if old is None or not min(old):
+        c.fail(f"it keeps the ratio of sides that are not known: {x!r}", "give the images a size: shapes={...}")
+    return [int(given[0] * s / min(old)) for s in old]

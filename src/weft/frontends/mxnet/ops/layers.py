@@ -11,7 +11,7 @@ from weft.graph.builder import Operand, static_sizes, total
 from weft.graph.composites.normalization import inverse_deviation, mean_and_variance, per_channel
 from weft.graph.composites.pooling import lp_pool, spatial_axes
 from weft.graph.composites.windows import Window, filtered_columns
-from weft.support.dtypes import i32
+from weft.support.dtypes import i32, i64
 
 _MOST_TIMES: Final = 1 << 10
 """How often a pixel is repeated at most where it is interpolated."""
@@ -200,12 +200,19 @@ def leaky_relu(c: Call) -> Operand:
 
 @translates("softmax", "log_softmax")
 def softmax(c: Call) -> Operand:
-    """Exponentials divided by their sum along an axis, or the logarithm of that."""
+    """Exponentials divided by their sum along an axis, or the logarithm of that; zero behind lengths that are given."""
     x = c.input()
     temperature = c.value("temperature")
     if temperature:
         x = c.add("div", x, c.scalar(float(temperature), x.dtype))
-    return c.add(c.node.op, x, axis=c.axis_of(c.integer("axis", -1), x.rank))
+    axis = c.axis_of(c.integer("axis", -1), x.rank)
+    if not c.flag("use_length"):
+        return c.add(c.node.op, x, axis=axis)
+    lengths = c.reshape(c.cast(c.input(1), i64), [*x.shape[:axis], 1, *x.shape[axis + 1 :]])
+    steps = c.cast(c.add("range", start=0, size=x.shape[axis], step=1), i64)
+    counts = c.add("less", c.reshape(steps, [x.shape[axis], *[1] * (x.rank - 1 - axis)]), lengths)
+    made = c.add(c.node.op, c.add("where", counts, x, c.scalar(float("-inf"), x.dtype)), axis=axis)
+    return c.add("where", counts, made, c.scalar(0, x.dtype))
 
 
 @translates("SoftmaxActivation")

@@ -55,10 +55,20 @@ def topk(c: Call) -> Operand | tuple[Operand, ...]:
         most = known[0]
     values, places = ordering.top_k(c, x, most, axis, largest=not c.flag("is_ascend"))
     kind, dtype = c.text("ret_typ", "indices"), c.dtype("float32")
+    if kind == "mask":
+        return _mask(c, x, places, axis)
     made = {"indices": c.cast(places, dtype), "value": values, "both": (values, c.cast(places, dtype))}.get(kind)
     if made is None:
-        c.fail(f"its ret_typ {kind!r} is not supported", "use indices, value or both")
+        c.fail(f"its ret_typ {kind!r} is not supported", "use indices, value, mask or both")
     return made
+
+
+def _mask(c: Call, x: Operand, places: Operand, axis: int) -> Operand:
+    """Returns ones at *places* along an axis, and zeros elsewhere, in the shape of the input."""
+    zeros = c.add("full", shape=x.shape, value=0, dtype=x.dtype)
+    ones = c.add("full", shape=places.shape, value=1, dtype=x.dtype)
+    made = c.add("scatter_elements", zeros, c.cast(places, i64), ones, axis=axis, reduction="none")
+    return c.reshape(made, c.input().shape)
 
 
 @translates("pick")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from weft.frontends.mxnet.call import Call
@@ -31,30 +32,38 @@ and candidate, or update, reset and candidate; MXNet's input, forget, candidate 
 _HINT: Final = "build the network without it"
 
 
+@dataclass(frozen=True)
+class _Weights:
+    """What one direction of a layer has: matrices [features, gates * size] and [states, gates * size], biases, a projection."""
+
+    inputs: Operand
+    recurrence: Operand
+    of_inputs: Operand
+    of_states: Operand
+    projection: Operand | None = None
+
+
 @translates("RNN")
 def rnn(c: Call) -> Operand | tuple[Operand, ...]:
     """Layers of a recurrent network one after another, in one direction or both: [time, batch, features]."""
     mode = _mode(c)
     functions, order, cell = _MODES[mode]
-    x, size, sides, states = (
-        c.input(0, rank=3),
-        c.integer("state_size"),
-        1 + c.flag("bidirectional"),
-        1 + (mode == "lstm"),
-    )
+    x, size, sides, states = c.input(0, rank=3), _size(c), 1 + c.flag("bidirectional"), 1 + (mode == "lstm")
+    sizes = [_projected(c) or size, size][:states]
     ends: list[list[Operand]] = []
-    for weights in _weights(c, x, size, sides, order):
+    for weights in _weights(c, x, sides, order):
         directions = [
             Direction(
                 forward=k == 0,
-                inputs=inputs,
-                recurrence=recurrence,
+                inputs=w.inputs,
+                recurrence=w.recurrence,
                 functions=[_function(f) for f in functions],
-                initial=tuple([_first(c, 2 + i, len(ends) * sides + k, x, size) for i in range(states)]),
-                input_bias=of_inputs,
-                state_bias=of_states,
+                initial=tuple([_first(c, 2 + i, len(ends) * sides + k, x, sizes[i]) for i in range(states)]),
+                input_bias=w.of_inputs,
+                state_bias=w.of_states,
+                projection=w.projection,
             )
-            for k, (inputs, recurrence, of_inputs, of_states) in enumerate(weights)
+            for k, w in enumerate(weights)
         ]
         y, finals = recurrent_layer(c, x, directions, cell())
         x = concat(c, [element(c, y, 1, k) for k in range(sides)], 2)
@@ -69,28 +78,44 @@ def _mode(c: Call) -> str:
     mode = c.text("mode")
     if mode not in _MODES:
         c.fail(f"its mode {mode!r} is not supported", f"use one of {', '.join(_MODES)}")
-    if c.value("projection_size") is not None or c.value("lstm_state_clip_min") is not None:
-        c.fail("projections and clipped states are not supported", _HINT)
+    if c.value("lstm_state_clip_min") is not None or (_projected(c) and mode != "lstm"):
+        c.fail("clipped states, and projections of other layers than LSTMs, are not supported", _HINT)
     if c.flag("use_sequence_length"):
-        c.fail("sequences of several lengths are not supported", _HINT)
+        c.fail("sequences of several lengths, which MXNet tells apart on a GPU only, are not supported", _HINT)
     return mode
 
 
-def _weights(
-    c: Call, x: Operand, size: int, directions: int, order: tuple[int, ...]
-) -> list[list[tuple[Operand, Operand, Operand, Operand]]]:
-    """Returns both matrices and both biases of each layer's directions; the vector has the matrices of all, then the biases."""
-    features = static_sizes(x.shape[2:])
-    layers, gates = c.integer("num_layers"), len(order)
-    if features is None or not 1 <= size <= 1 << 20 or not 1 <= layers <= 1 << 10:
+def _size(c: Call) -> int:
+    return c.integer("state_size")
+
+
+def _projected(c: Call) -> int:
+    """Returns the size that an LSTM's output is projected to; 0 where it is not."""
+    return 0 if c.value("projection_size") is None else c.integer("projection_size")
+
+
+def _weights(c: Call, x: Operand, directions: int, order: tuple[int, ...]) -> list[list[_Weights]]:
+    """Returns the weights of each layer's directions; the vector has the matrices of all, then the biases."""
+    shapes, count = _shapes(c, x, directions, len(order)), c.integer("num_layers") * directions
+    pieces = _pieces(c, [s for each in shapes for s in each], [len(order) * _size(c)] * (2 * count))
+    matrices: list[list[Operand]] = []
+    for each in shapes:
+        ordered = [_ordered(c, next(pieces), order) for _ in each[:2]]
+        matrices.append([c.transpose(m, [1, 0]) for m in [*ordered, *[next(pieces) for _ in each[2:]]]])
+    biases = [[_ordered(c, next(pieces), order) for _ in range(2)] for _ in range(count)]
+    made = [_Weights(*m[:2], *b, *m[2:]) for m, b in zip(matrices, biases, strict=True)]
+    return [made[k : k + directions] for k in range(0, count, directions)]
+
+
+def _shapes(c: Call, x: Operand, directions: int, gates: int) -> list[list[tuple[int, int]]]:
+    """Returns the shapes of the two or three matrices of each direction of each layer, one direction after another."""
+    features, size, projected, layers = static_sizes(x.shape[2:]), _size(c), _projected(c), c.integer("num_layers")
+    if features is None or not 1 <= size <= 1 << 20 or not 1 <= layers <= 1 << 10 or not 0 <= projected <= size:
         c.fail(f"it has {layers} layers of {size} states, over {x!r}", "save the network again")
-    widths = [features[0] if n == 0 else directions * size for n in range(layers)]
-    shapes = [(gates * size, w) for width in widths for _ in range(directions) for w in (width, size)]
-    pieces = _pieces(c, shapes, [gates * size] * len(shapes))
-    matrices = [c.transpose(_ordered(c, next(pieces), order), [1, 0]) for _ in shapes]
-    biases = [_ordered(c, next(pieces), order) for _ in shapes]
-    each = [(*matrices[k : k + 2], *biases[k : k + 2]) for k in range(0, len(shapes), 2)]
-    return [each[k : k + directions] for k in range(0, len(each), directions)]  # type: ignore[misc]
+    states = projected or size
+    last = [(projected, size)] if projected else []
+    widths = [features[0], *[directions * states] * (layers - 1)]
+    return [[(gates * size, w), (gates * size, states), *last] for w in widths for _ in range(directions)]
 
 
 def _pieces(c: Call, matrices: list[tuple[int, int]], vectors: list[int]) -> Iterator[Operand]:
@@ -126,8 +151,7 @@ def _lengths(c: Call) -> Operand | None:
 @translates("SequenceReverse")
 def sequence_reverse(c: Call) -> Operand:
     """Sequences [time, batch, ...] backwards, each up to its length."""
-    _time_first(c)
-    return reverse_of(c, c.input(0), _lengths(c))
+    return _turned(c, reverse_of(c, _turned(c, c.input(0)), _lengths(c)))
 
 
 @translates("SequenceMask")
@@ -148,8 +172,7 @@ def sequence_mask(c: Call) -> Operand:
 @translates("SequenceLast")
 def sequence_last(c: Call) -> Operand:
     """The last element of each sequence [time, batch, ...]."""
-    _time_first(c)
-    x, lengths = c.input(0), _lengths(c)
+    x, lengths = _turned(c, c.input(0)), _lengths(c)
     if lengths is None:
         return c.reshape(slice_axes(c, x, [0], [-1], [FAR], [1]), x.shape[1:])
     last = c.add("sub", lengths, c.scalar(1, i64))
@@ -158,6 +181,9 @@ def sequence_last(c: Call) -> Operand:
     return c.reshape(found, x.shape[1:])
 
 
-def _time_first(c: Call) -> None:
-    if c.integer("axis", 0):
-        c.fail("sequences along another axis than the first are not supported", "transpose before and after it")
+def _turned(c: Call, x: Operand) -> Operand:
+    """Returns sequences whose `axis` is the first dimension or the second with the time first, or such as they are given."""
+    axis = c.integer("axis", 0)
+    if axis not in (0, 1):
+        c.fail(f"its axis {axis} is not supported", "use 0 or 1")
+    return c.transpose(x, [1, 0, *range(2, x.rank)]) if axis else x

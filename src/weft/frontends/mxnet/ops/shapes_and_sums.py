@@ -181,12 +181,10 @@ def dot(c: Call) -> Operand:
     return c.reshape(c.add("matmul", rows, columns), [*x.shape[:-1], *y.shape[1:]] if x.rank + y.rank > 2 else [1])
 
 
-@translates("batch_dot", "_linalg_gemm2", "linalg_gemm2")
+@translates("batch_dot")
 def batch_dot(c: Call) -> Operand:
     """Matrices multiplied, one for each of a batch."""
-    made = c.add("matmul", *_factors(c))
-    alpha = c.number("alpha", 1.0)
-    return made if alpha == 1.0 else c.add("mul", made, c.scalar(alpha, made.dtype))
+    return c.add("matmul", *_factors(c))
 
 
 def _factors(c: Call) -> list[Operand]:
