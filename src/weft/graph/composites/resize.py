@@ -30,6 +30,8 @@ _EXACT: Final = {
 }
 """Coordinates in single precision, and how those of the same places in exact arithmetic are rounded to the nearest."""
 
+_NUMBER: Final = 'give it a number: shapes={"x": (1, 3, 224, 224)}'
+
 WHOLE: Final = (0.0, 1.0)
 """The sampled part of a dimension that is not cropped: all of it."""
 
@@ -39,9 +41,7 @@ def scaled_size(b: Builder, size: Expr, scale: float) -> Expr:
     if isinstance(size, Const):
         return as_expr(math.floor(int(size.value) * scale))
     if not scale.is_integer():
-        b.fail(
-            f"a symbolic size scaled by {scale} is not supported", 'give it a number: shapes={"x": (1, 3, 224, 224)}'
-        )
+        b.fail(f"a symbolic size scaled by {scale} is not supported", _NUMBER)
     return simplify_size(size * int(scale))
 
 
@@ -66,9 +66,13 @@ def resample_axis(
     if same_size(old, new) and scale in (None, 1.0) and how.coordinates not in MOVING:
         return x
     times = _repeats(old, new, how)
-    if times is not None:
+    if times is not None and scale in (None, float(times)):
         return b.add("repeat", x, axis=d, times=times)
     if not isinstance(old, Const) or not isinstance(new, Const):
+        if scale is not None and not (scale.is_integer() and same_size(new, old * int(scale))):
+            b.fail(
+                f"resampling dimension {d} of {x!r}, of symbolic size, by a scale of {scale} is not supported", _NUMBER
+            )
         return _resized(b, x, d, new, how)
     if not old.value:
         b.fail(f"dimension {d} of {x!r} can't be resampled: it is empty")
@@ -109,7 +113,7 @@ def _resized(b: Builder, x: Operand, d: int, size: Expr, how: Filter) -> Operand
     if not supported or how.exclude_outside:
         b.fail(
             f"resampling dimension {d} of {x!r}, of symbolic size, by mode {how.mode}, {how.coordinates} is not supported",
-            'give it a number: shapes={"x": (1, 3, 224, 224)}',
+            _NUMBER,
         )
     return b.add("resize", x, axis=d, size=size, mode=how.mode, coordinates=how.coordinates, nearest=how.nearest)
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from tests.frontends.torch.cases.tensors import A, Case
 from tests.frontends.torch.modules import numbers
+from torch.nn.functional import interpolate
 
 LENGTHS, OFFSETS = torch.tensor([2, 0, 3]), torch.tensor([0, 2, 2, 5])
 RESIZES = (A._upsample_bilinear2d_aa, A._upsample_bicubic2d_aa)
@@ -46,6 +47,21 @@ CASES: dict[str, Case] = {
             [resize(x, size, corners) for resize, size, corners in product(RESIZES, ([3, 4], [9, 2]), (False, True))]
         ),
         [numbers(1, 2, 6, 7)],
+    ),
+    "interpolations": (
+        lambda x, y, z: (
+            *[interpolate(x, size=n, mode=m) for n, m in product((3, 10, 15), ("nearest", "nearest-exact", "linear"))],
+            *[interpolate(y, (9, 14), mode=m) for m in ("nearest", "nearest-exact", "bilinear")],
+            *[interpolate(y, scale_factor=f, mode="nearest") for f in ((2.3, 1.1), (2, 3), (0.7, 1.5))],
+            *[
+                interpolate(y, scale_factor=f, mode="bilinear", align_corners=a)
+                for f, a in product((2, 1.1), (False, True))
+            ],
+            *[interpolate(z, scale_factor=(2.3, 1.1, 0.5), mode=m) for m in ("nearest", "nearest-exact", "trilinear")],
+            A._upsample_nearest_exact2d(y, [7, 9], 2.1, None),
+            A.upsample_bilinear2d(y, [7, 9], True),
+        ),
+        [numbers(2, 2, 5), numbers(1, 2, 3, 7, seed=1), numbers(1, 2, 3, 4, 4, seed=2)],
     ),
     "samples of volumes": (
         lambda x, grid: tuple(

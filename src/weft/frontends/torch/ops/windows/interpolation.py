@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import Translation, translates
 from weft.graph.builder import Operand, Results
 from weft.graph.composites.resize import resample_axis, scaled_size
 from weft.graph.composites.sampling import Filter
-from weft.ir import Expr, ExprLike, as_expr
+from weft.ir import ExprLike, as_expr
 from weft.ops import same_size
 from weft.support.dtypes import f32
 
@@ -19,16 +19,20 @@ _DIMENSIONS: Final = {"1d": ("scales",), "2d": ("scales_h", "scales_w"), "3d": (
 
 def _wanted(c: Call, x: Operand, scales: tuple[str, ...]) -> list[tuple[ExprLike, float | None]]:
     """Returns the size of each dimension of the result, and its scale where the call has one."""
-    names = {name for name in (*scales, "scale_factors") if c.value(name) is not None}
-    factors: list[Any] = list(c.value("scale_factors") or [c.value(name) if name in names else None for name in scales])
-    given = [None if f is None else float(f) for f in factors]
+    given = [None if f is None else float(f) for f in c.value("scale_factors") or map(c.value, scales)]
     if c.value("output_size") is not None:
         return list(zip(c.sizes("output_size"), given, strict=True))
     return [(scaled_size(c, s, f), f) for s, f in zip(x.shape[2:], given, strict=True) if f is not None]
 
 
 def _resized(how: Filter, scales: tuple[str, ...]) -> Translation:
-    """Resamples one dimension after another; integers are rounded after all of them."""
+    """Resamples one dimension after another; integers are rounded after all of them.
+
+    Whatever the scale is, PyTorch's linear ones keep the elements of a dimension that keeps its size; for images, so do those to
+    the nearest by rounding down, which also take each element twice where the sizes say so.
+    """
+    rounds_down = how.nearest == "floor" and how.coordinates != "tf_half_pixel_for_nn"
+    kept = (1,) if how.mode == "linear" else (1, 2) if rounds_down and len(scales) == len("HW") else ()
 
     def translate(c: Call) -> Results:
         x = c.tensor("input" if "input" in c.arguments else "self", rank=2 + len(scales))
@@ -37,16 +41,11 @@ def _resized(how: Filter, scales: tuple[str, ...]) -> Translation:
         y = c.cast(x, f32) if computes else x
         for d, (size, scale) in enumerate(wanted, 2):
             places = Filter(how.mode, "align_corners") if aligned else how
-            by_sizes = aligned or (how.mode == "nearest" and _is_once_or_twice(size, x.shape[d]))
+            by_sizes = aligned or any(same_size(as_expr(size), x.shape[d] * n) for n in kept)
             y = resample_axis(c, y, d, size, places, None if by_sizes else scale)
         return c.cast(c.add("round", y), x.dtype) if computes else y
 
     return translate
-
-
-def _is_once_or_twice(size: ExprLike, old: Expr) -> bool:
-    """Tells whether each element is taken once, or twice: whatever the scale, PyTorch does so where the sizes say it."""
-    return any(same_size(as_expr(size), old * times) for times in (1, 2))
 
 
 for _ending, _scales in _DIMENSIONS.items():
