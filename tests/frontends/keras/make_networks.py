@@ -16,7 +16,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 from tests.frontends.keras.operator_networks import further, operators, remaining
-from tests.frontends.keras.preparing_networks import categories, mixed, pictures, steps
+from tests.frontends.keras.preparing_networks import categories, mixed, pictures, spectra, steps
 
 
 def images() -> Any:
@@ -292,6 +292,7 @@ NETWORKS: dict[str, Callable[[], Any]] = {
             pictures,
             mixed,
             steps,
+            spectra,
         ),
     )
 }

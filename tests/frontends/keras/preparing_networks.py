@@ -84,3 +84,36 @@ def steps() -> Any:
     cells = [layers.LSTMCell(4), layers.GRUCell(5)]
     made = layers.RNN(cells, return_state=True, return_sequences=True)(sequence)
     return keras.Model([x, h, memory], [memory1, *keras.tree.flatten(made)])
+
+
+def spectra() -> Any:
+    """Spectrograms of signals of one and two channels, and transforms of their frames and back."""
+    sound, stereo = keras.Input((400,), name="sound"), keras.Input((120, 2), name="stereo")
+    mel = layers.MelSpectrogram(64, 24, sequence_length=48, num_mel_bins=12, sampling_rate=4000)(sound)
+    plain = layers.MelSpectrogram(32, 16, window="hamming", num_mel_bins=6, power_to_db=False, max_freq=5000)(sound)
+    made = [
+        layers.STFTSpectrogram(mode, 16, 8, padding="same" if mode == "psd" else "valid", expand_dims=mode == "log")(
+            stereo
+        )
+        for mode in ("log", "magnitude", "psd", "real", "imag", "stft")
+    ]
+    frames = ops.extract_sequences(sound, 16, 12)
+    real, imaginary = ops.stft(sound, 24, 10, 32)
+    back = ops.istft((real * 0.5, imaginary), 24, 10, 32)
+    half = ops.rfft(frames)
+    made += [
+        mel,
+        plain,
+        frames,
+        real,
+        imaginary,
+        back,
+        *half,
+        ops.irfft((half[0], half[1] * 0.5)),
+        *ops.fft((real, imaginary)),
+    ]
+    made += [
+        *ops.ifft2(ops.fft2((frames, frames * 0.5))),
+        ops.istft((real, imaginary), 24, 10, 32, length=300, window=None),
+    ]
+    return keras.Model([sound, stereo], made)

@@ -12,14 +12,15 @@ from weft.frontends.tensorflow.file.graph_def import FLOW, FunctionDef, GraphDef
 from weft.frontends.tensorflow.file.model_files import Port, SourceModel, read_model, result_of
 from weft.frontends.tensorflow.node_order import in_order, node_of
 from weft.frontends.tensorflow.structured_control_flow import structured
-from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Held, Variable
+from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, ComplexTensor, Held, Variable
+from weft.frontends.tensorflow_operators.complex_numbers import joined
 from weft.frontends.tensorflow_operators.importing import named, translated
 from weft.frontends.tensorflow_operators.load_translations import load
-from weft.frontends.tensorflow_operators.registry import OUTPUTS, TABLE
+from weft.frontends.tensorflow_operators.registry import OUTPUTS, TABLE, translation_of
 from weft.frontends.unsupported import unsupported_operators
 from weft.frontends.wire_format import Malformed
 from weft.graph import Graph, Value
-from weft.graph.builder import CompileTimeConstant, Operand, PartialEvaluator
+from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
 from weft.runtime.metadata import ModelMetadata
 from weft.support.dtypes import DType
 from weft.support.errors import ModelError
@@ -38,7 +39,8 @@ def from_tensorflow(model: str | os.PathLike[str] | bytes, shapes: Shapes | None
     """Imports a saved model, by its folder or its file, or a frozen graph, by its path or bytes.
 
     Inputs and outputs are those of the signature `serving_default`, or the only one; of a frozen graph, its placeholders, and the
-    nodes whose results no other node takes. *shapes* gives sizes to open dimensions by name, or whole shapes to inputs.
+    nodes whose results no other node takes. Complex outputs are real ones [..., 2]. *shapes* gives sizes to open dimensions by
+    name, or whole shapes to inputs.
 
     Raises `ModelError` for a model that is damaged or uses an unsupported attribute, naming the node, and `UnsupportedOperators`
     listing every operator that Weft does not have.
@@ -100,6 +102,8 @@ class _Importer:
         self._nodes(self.source.graph.nodes, self.source.outputs.values(), scope, "")
         for name, tensor in self.source.outputs.items():
             made = _result(scope, tensor, f"output {name}")
+            if isinstance(made, ComplexTensor):
+                made = joined(Builder(self.evaluator, f"output {name}"), made)
             if not isinstance(made, Value | CompileTimeConstant):
                 raise ModelError(f"the output {name!r} is no tensor", hint="save the model with tensors as outputs")
             self.graph.output(self.evaluator.value(made, f"output {name}"), name)
@@ -143,7 +147,7 @@ class _Importer:
         graph = self.evaluator.graph
         before = len(graph.nodes)
         graph.is_extended |= TABLE.is_foreign(node.op)
-        results = translated(c, lambda: _as_tuple(TABLE[node.op](c)), 0)
+        results = translated(c, lambda: _as_tuple(translation_of(c)(c)), 0)
         named(graph, before, results, [node.name])
         if node.op == "Const":
             self.constants[id(node)] = results[0]

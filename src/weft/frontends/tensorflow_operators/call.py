@@ -54,7 +54,20 @@ class ListOfTensors:
         return ListOfTensors(self.dtype, zeros, self.count)
 
 
-Held: TypeAlias = "Operand | Variable | ListOfTensors | None"
+@dataclass(frozen=True)
+class ComplexTensor:
+    """A tensor of complex numbers: its real and its imaginary parts, of one shape and type."""
+
+    real: Operand
+    imaginary: Operand
+
+    @property
+    def parts(self) -> tuple[Operand, Operand]:
+        """Both parts."""
+        return self.real, self.imaginary
+
+
+Held: TypeAlias = "Operand | Variable | ListOfTensors | ComplexTensor | None"
 Results: TypeAlias = "Held | tuple[Held, ...]"
 
 
@@ -111,6 +124,14 @@ class Call(ChannelsLastBuilder, KnownInputs):
         if not isinstance(found, Variable) or found.value is None:
             self.fail(f"its input {i} is {found!r}, not a variable that was saved", SAVE_AGAIN)
         return found.value
+
+    def complex(self, i: int = 0) -> ComplexTensor:
+        """Returns input *i* as complex numbers; the imaginary parts of real ones are zeros."""
+        found = self.inputs[i] if i < len(self.inputs) else None
+        if isinstance(found, ComplexTensor):
+            return found
+        real = self.tensor(i)
+        return ComplexTensor(real, self.add("full", shape=real.shape, value=0, dtype=real.dtype))
 
     def has(self, i: int) -> bool:
         """Tells whether there is an input *i*."""

@@ -31,6 +31,12 @@ TYPES: Final[dict[int, DType]] = {
     23: SCALARS["u64"],
 }
 TYPE_NAMES: Final = {7: "string", 8: "complex64", 18: "complex128", 20: "resource", 21: "variant"}
+_PARTS: Final[dict[DType | str, tuple[DType, int]]] = {
+    "complex64": (SCALARS["f32"], 9),
+    "complex128": (SCALARS["f64"], 12),
+}
+"""The types of the parts of complex numbers, and the fields that list them in pairs."""
+
 LARGEST_FILLED: Final = 1 << 26
 """Elements of a constant of which the file has fewer: the last one is repeated."""
 
@@ -72,9 +78,15 @@ def tensor_array(message: Message) -> Array | str:
     shape = shape_of(message.inner(2))
     if shape is None or any(n < 0 for n in shape):
         raise Malformed
+    content = message.bytes(4)
+    if dtype in _PARTS:
+        part, field = _PARTS[dtype]
+        pairs = content if len(content) else message.fixed(field)
+        if len(pairs) % (2 * part.numpy.itemsize):
+            raise Malformed
+        return _filled(np.frombuffer(pairs, part.numpy).view(str(dtype)), shape)
     if isinstance(dtype, str):
         return dtype
-    content = message.bytes(4)
     if len(content):
         return array_of(content, dtype, shape)
     return _filled(_listed(message, dtype), shape)

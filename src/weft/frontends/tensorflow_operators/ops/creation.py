@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results
+from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, ComplexTensor, Results
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph import Array
 from weft.graph.builder import Operand, static_sizes, total
@@ -19,7 +19,10 @@ def const(c: Call) -> Results:
     """A tensor of the file; nothing for texts, such as names of devices."""
     if isinstance(c.attributes.get("value"), str) and c.text("value") == "string":
         return None
-    return c.constant(c.value("value", np.ndarray))
+    array = c.value("value", np.ndarray)
+    return (
+        ComplexTensor(c.constant(array.real), c.constant(array.imag)) if array.dtype.kind == "c" else c.constant(array)
+    )
 
 
 @translates(
