@@ -14,9 +14,20 @@ from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 from keras import layers, ops
 from tests.frontends.keras.operator_networks import further, operators, remaining
-from tests.frontends.keras.preparing_networks import categories, mixed, pictures, spectra, steps
+from tests.frontends.keras.preparing_networks import (
+    TEXTS,
+    WORDS,
+    categories,
+    mixed,
+    pictures,
+    spectra,
+    steps,
+    strings,
+    texts,
+)
 
 
 def images() -> Any:
@@ -293,6 +304,8 @@ NETWORKS: dict[str, Callable[[], Any]] = {
             mixed,
             steps,
             spectra,
+            strings,
+            texts,
         ),
     )
 }
@@ -302,6 +315,10 @@ OLD = ("nested", "sequences", "siamese", "reader", "further", "cells")
 
 LARGER = {"images": 1.0, "masked_sequence": 3.0, "other_ranks": 1.5, "sequences": 3.0}
 """By how much the weights of networks are multiplied whose results would hardly depend on their inputs."""
+
+
+def texts_or_numbers(array: Any) -> Any:
+    return array.astype(bytes).astype(str) if array.dtype == object else array
 
 
 def make(name: str, folder: Path, suffix: str) -> None:
@@ -322,16 +339,22 @@ def make(name: str, folder: Path, suffix: str) -> None:
         for t in model.inputs
     ]
     given = [a if a.dtype == np.int32 else a.astype(np.float32) for a in arrays]
+    for k, t in enumerate(model.inputs):
+        if t.dtype == "string":
+            given[k] = rng.choice(TEXTS if t.name == "text" else WORDS, (4, *t.shape[1:]))
+        elif t.dtype == "int64":
+            given[k] = rng.integers(-9, 30, (4, *t.shape[1:]))
     if name == "images":
         given = [a * 100 + 128 for a in given]
     for a, t in zip(given, model.inputs, strict=True):
         if t.name.startswith("masked"):
             a[rng.random(a.shape[:2]) < 0.4] = 0
-    made = model(given if len(given) > 1 else given[0], training=False)
+    tensors = [keras.ops.convert_to_tensor(a) if a.dtype.kind != "U" else tf.constant(a) for a in given]
+    made = model(tensors if len(given) > 1 else tensors[0], training=False)
     outputs = made if isinstance(made, list | tuple) else [made]
     model.save(folder / f"{name}{suffix}")
     held = {f"input_{k}": a for k, a in enumerate(given)} | {
-        f"output_{k}": np.asarray(a) for k, a in enumerate(outputs)
+        f"output_{k}": texts_or_numbers(np.asarray(a)) for k, a in enumerate(outputs)
     }
     np.savez_compressed(folder / f"{name}.npz", **held)
 

@@ -117,3 +117,59 @@ def spectra() -> Any:
         ops.istft((real, imaginary), 24, 10, 32, length=300, window=None),
     ]
     return keras.Model([sound, stereo], made)
+
+
+WORDS = ("cat", "dog", "", "the", "a bird", "Zebra", "\u00e9t\u00e9", "x" * 70)
+TEXTS = (
+    "The CAT sat on the mat.",
+    "nothing here; the dog?",
+    "A bird, a bird - \u00c9t\u00e9!",
+    "  the   cat  and the dog sat on the mat by the sea ",
+)
+
+
+def strings() -> Any:
+    """Strings looked up, hashed and crossed."""
+    words, whole = keras.Input((2,), dtype="string", name="words"), keras.Input((1,), dtype="int64", name="whole")
+    known, first = ["cat", "dog", "bird"], words[:, :1]
+    learned = layers.StringLookup(output_mode="tf_idf")
+    learned.adapt(np.array([["cat", "dog"], ["the", "cat"], ["dog", "mouse"]]))
+    made = [
+        layers.StringLookup(vocabulary=known)(words),
+        layers.StringLookup(vocabulary=known, mask_token="", num_oov_indices=3)(words),
+        layers.StringLookup(vocabulary=known, output_mode="one_hot")(first),
+        layers.StringLookup(vocabulary=known, output_mode="count", max_tokens=6, pad_to_max_tokens=True)(words),
+        layers.StringLookup(vocabulary=known, output_mode="tf_idf", idf_weights=[0.5, 0.2, 0.7])(words),
+        learned(words),
+        *(
+            layers.Hashing(10)(words),
+            layers.Hashing(7, salt=[133, 137])(words),
+            layers.Hashing(5, mask_value="")(words),
+        ),
+        *(layers.Hashing(8, output_mode="multi_hot")(whole), layers.Hashing(9, salt=42, mask_value=3)(whole)),
+        *(layers.HashedCrossing(10)([first, whole]), layers.HashedCrossing(6, output_mode="one_hot")([whole, first])),
+        layers.HashedCrossing(11)([layers.Concatenate(axis=0)([first])[:, 0], whole[:, 0]]),
+    ]
+    names = layers.StringLookup(vocabulary=known, invert=True, mask_token="")(ops.abs(whole) % 5)
+    return keras.Model([words, whole], [*[ops.cast(y, "float32") for y in made], names])
+
+
+def texts() -> Any:
+    """Texts taken apart into words or letters, as numbers and as bags of words."""
+    text, made = keras.Input((1,), dtype="string", name="text"), []
+    for settings in (
+        {"output_sequence_length": 6, "max_tokens": 12},
+        {"output_mode": "multi_hot"},
+        {"output_mode": "count", "ngrams": 2, "standardize": "lower"},
+        {"output_mode": "tf_idf", "standardize": "strip_punctuation"},
+        {"split": "character", "output_sequence_length": 9, "standardize": None},
+        {"split": None, "standardize": None},
+        {"ngrams": (1, 3), "output_sequence_length": 9},
+        {"ngrams": 2},
+    ):
+        layer = layers.TextVectorization(**settings)
+        layer.adapt([TEXTS[0], "a dog sat", "the dog, and the cat!"])
+        made.append(ops.cast(layer(text), "float32"))
+    layer = layers.TextVectorization(vocabulary=["cat", "dog", "the"])
+    x = layers.Embedding(6, 4, mask_zero=True)(layer(text))
+    return keras.Model(text, [*made, layers.LSTM(3)(x)])

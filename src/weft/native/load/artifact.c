@@ -121,6 +121,7 @@ static int32_t check_features(const weft_model *m, weft_error *error) {
     if (weft_same(weft_feature_at(m, i), "weft.random")) continue; /* likewise */
 #ifndef WEFT_FREESTANDING
     if (weft_same(weft_feature_at(m, i), "weft.strings") || weft_same(weft_feature_at(m, i), "weft.tokens")) continue;
+    if (weft_same(weft_feature_at(m, i), "weft.texts")) continue; /* hashes, replacements, letters of ASCII */
 #endif
     if (weft_processor_has(&processor, weft_feature_at(m, i))) continue;
     const char *need = of_runtime(weft_feature_at(m, i));

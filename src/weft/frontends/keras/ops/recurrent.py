@@ -71,7 +71,9 @@ def one_step(c: Call) -> tuple[Operand, ...]:
     config = {**c.layer.config, "return_state": True}
     layer = replace(c.layer, kind=c.layer.kind.removesuffix("Cell"), config=config)
     steps, given = [c.reshape(x, [x.shape[0], 1, x.shape[1]])], {"initial_state": states}
-    made = _of_weights(Call(c.evaluator, layer, c.weights, steps, given, c.images, c.masks, c.inner), c.weights)
+    made = _of_weights(
+        Call(c.evaluator, layer, c.weights, steps, given, c.images, c.masks, c.inner, c.strings), c.weights
+    )
     return made if isinstance(made, tuple) else (made,)
 
 
@@ -103,7 +105,7 @@ def _call(c: Call, cell: Layer, layer: Layer, positional: Sequence[Any], named: 
     if kind not in _GATES or kind == cell.kind:
         c.fail(f"its cell is a {cell.kind}, not one of Keras's own", "use an LSTMCell, a GRUCell or a SimpleRNNCell")
     whole = replace(layer, kind=kind, config={**cell.config, **layer.config})
-    return Call(c.evaluator, whole, c.weights, positional, named, c.images, c.masks, c.inner)
+    return Call(c.evaluator, whole, c.weights, positional, named, c.images, c.masks, c.inner, c.strings)
 
 
 def _shown(c: Call, counts: Operand, *, backwards: bool) -> Operand | None:
