@@ -338,7 +338,7 @@ def make(name: str, folder: Path, suffix: str) -> None:
         else rng.normal(size=(2, *t.shape[1:]))
         for t in model.inputs
     ]
-    given = [a if a.dtype == np.int32 else a.astype(np.float32) for a in arrays]
+    given: list[Any] = [a if a.dtype == np.int32 else a.astype(np.float32) for a in arrays]
     for k, t in enumerate(model.inputs):
         if t.dtype == "string":
             given[k] = rng.choice(TEXTS if t.name == "text" else WORDS, (4, *t.shape[1:]))

@@ -8,10 +8,12 @@ from typing import Final
 
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import Declared, InputShapes
+from weft.frontends.string_ids import KnownStrings, StringIds, Strings
 from weft.frontends.tensorflow.file.graph_def import FLOW, FunctionDef, GraphDef, NodeDef
 from weft.frontends.tensorflow.file.model_files import Port, SourceModel, read_model, result_of
 from weft.frontends.tensorflow.node_order import in_order, node_of
 from weft.frontends.tensorflow.structured_control_flow import structured
+from weft.frontends.tensorflow.tables import filled, initializer_of
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, ComplexTensor, Held, Variable
 from weft.frontends.tensorflow_operators.complex_numbers import joined
 from weft.frontends.tensorflow_operators.importing import named, translated
@@ -31,6 +33,7 @@ MOST_CALLS: Final = 100_000
 """Nodes that may be imported; functions that are called several times multiply them."""
 
 HANDLES: Final = ("VarHandleOp", "VariableV2", "Variable")
+TABLES: Final = ("HashTableV2", "HashTable")
 INPUTS: Final = ("Placeholder",)
 _WRITES: Final = ("Assign", "ResourceScatter", "ResourceApply", "LookupTableInsert")
 
@@ -63,7 +66,7 @@ def _check_operators(source: SourceModel) -> None:
     while waiting:
         inside, nodes, ends = waiting.pop()
         for node in in_order({n.name: n for n in nodes}, ends, inside, strict=False):
-            if node.op not in TABLE and node.op not in (*HANDLES, *INPUTS):
+            if node.op not in TABLE and node.op not in (*HANDLES, *INPUTS, *TABLES):
                 missing.setdefault(node.op, []).append(f"{inside}{node.name}")
             for name in node.functions():
                 f = source.graph.functions.get(name)
@@ -91,6 +94,7 @@ class _Importer:
         self.evaluator = PartialEvaluator(self.graph)
         self.images: dict[Value, Operand] = {}
         self.constants: dict[int, Held] = {}
+        self.strings: StringIds = KnownStrings(source.texts())
         self.left = MOST_CALLS
         self.open: list[str] = []
 
@@ -104,6 +108,8 @@ class _Importer:
             made = _result(scope, tensor, f"output {name}")
             if isinstance(made, ComplexTensor):
                 made = joined(Builder(self.evaluator, f"output {name}"), made)
+            if isinstance(made, Strings):
+                made = self.strings.given(Builder(self.evaluator, f"output {name}"), made)
             if not isinstance(made, Value | CompileTimeConstant):
                 raise ModelError(f"the output {name!r} is no tensor", hint="save the model with tensors as outputs")
             self.graph.output(self.evaluator.value(made, f"output {name}"), name)
@@ -115,6 +121,10 @@ class _Importer:
         sizes = InputShapes(shapes or {}).resolve({n: _declared(p) for n, p in inputs.items()}, self.graph)
         scope: dict[str, Sequence[Held]] = {}
         for name, port in inputs.items():
+            if port.dtype == "string":
+                b = Builder(self.evaluator, f"input {name}")
+                scope[node_of(port.tensor)] = [self.strings.input(self.graph, b, name, sizes[name])]
+                continue
             if not isinstance(port.dtype, DType):
                 raise ModelError(
                     f"the input {name!r} is of {port.dtype}, which is not supported",
@@ -138,6 +148,8 @@ class _Importer:
         source = f"{node.op} {inside}{node.name}"
         if node.op in HANDLES:
             return [self._variable(node)]
+        if node.op in TABLES:
+            return [self._table(node)]
         if node.op in INPUTS:
             raise ModelError("it is an input that the signature does not have", where=source, hint=SAVE_AGAIN)
         if node.op == "Const" and id(node) in self.constants:
@@ -164,8 +176,27 @@ class _Importer:
                     where=f"{node.op} {node.name}",
                     hint="save the model with all of its variables",
                 )
-            value = CompileTimeConstant(array, node.name)
+            value = self.strings.tensor(array) if array.dtype == object else CompileTimeConstant(array, node.name)
             found = self.constants[id(node)] = Variable(node.name, value) if node.op == "VarHandleOp" else value
+        return found
+
+    def _table(self, node: NodeDef) -> Held:
+        """Returns a table with what the model puts into it when it is loaded."""
+        found = self.constants.get(id(node))
+        if found is None:
+            source = initializer_of(self.source, node)
+            scope: dict[str, Sequence[Held]] = {}
+            nodes, inside, imports = self.source.graph.nodes, "", source.node
+            if source.function is not None:
+                given = dict(zip(source.function.arguments, source.inputs, strict=False))
+                self._nodes(nodes, [i for i in given.values() if node_of(i) != node.name], scope, "")
+                scope = {a: [_result(scope, i, node.name)] for a, i in given.items() if node_of(i) in scope}
+                nodes, inside = source.function.nodes, source.function.inside
+            ends = imports.inputs[1:]
+            self._nodes(nodes, ends, scope, inside)
+            held = [_result(scope, i, imports.name) for i in ends]
+            b = Builder(self.evaluator, f"{node.op} {inside}{imports.name}")
+            found = self.constants[id(node)] = filled(b, self.source, imports, held, self.strings)
         return found
 
     def call(self, name: object, inputs: Sequence[Held], evaluator: PartialEvaluator | None = None) -> list[Held]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from weft.frontends.channels_last import ChannelsLastBuilder
 from weft.frontends.known_inputs import KnownInputs
+from weft.frontends.string_ids import StringIds, Strings
 from weft.graph import Array, Value
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
 from weft.ir import ExprLike
@@ -67,12 +68,23 @@ class ComplexTensor:
         return self.real, self.imaginary
 
 
-Held: TypeAlias = "Operand | Variable | ListOfTensors | ComplexTensor | None"
+@dataclass(frozen=True)
+class Table:
+    """A table that finds values by keys, both known while a model is imported: integers, ids of strings, or other numbers."""
+
+    keys: Array
+    values: Array
+    makes_strings: bool
+
+
+Held: TypeAlias = "Operand | Variable | ListOfTensors | ComplexTensor | Strings | Table | None"
 Results: TypeAlias = "Held | tuple[Held, ...]"
 
 
 class Library(Protocol):
-    """The functions that a model's nodes call: those of its library, or its subgraphs."""
+    """The functions that a model's nodes call: those of its library, or its subgraphs; and its strings."""
+
+    strings: StringIds
 
     def call(self, name: object, inputs: Sequence[Held], evaluator: PartialEvaluator | None = None) -> list[Held]:
         """Imports a function's body, called with *inputs*, in place or in the region of *evaluator*; returns its results."""
@@ -107,7 +119,19 @@ class Call(ChannelsLastBuilder, KnownInputs):
             self.fail("it calls a function, and the model has none", SAVE_AGAIN)
         return self._library
 
+    @property
+    def strings(self) -> StringIds:
+        """The strings that the model knows."""
+        return self.library.strings
+
     # inputs
+
+    def ids(self, i: int = 0) -> Operand:
+        """Returns the ids of input *i*; raises `ModelError` where it is no tensor of strings."""
+        found = self.inputs[i] if i < len(self.inputs) else None
+        if not isinstance(found, Strings):
+            self.fail(f"its input {i} is {_kind(found)}, not strings", SAVE_AGAIN)
+        return found.ids
 
     def tensor(self, i: int = 0, rank: int | None = None) -> Operand:
         """Returns input *i*; raises `ModelError` where it is absent, no tensor, or not of *rank* dimensions."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
+from weft.frontends.string_ids import KnownStrings, StringIds
 from weft.frontends.tensorflow_operators.call import ComplexTensor, Held, Variable
 from weft.frontends.tensorflow_operators.complex_numbers import joined
 from weft.frontends.tensorflow_operators.importing import named, translated
@@ -71,6 +72,7 @@ class _Importer:
         self.graph = Graph("main")
         self.evaluator = PartialEvaluator(self.graph)
         self.variables = Variables(self.evaluator)
+        self.strings: StringIds = KnownStrings(())
         self.images: dict[Value, Operand] = {}
         self.constants: dict[int, CompileTimeConstant] = {}
         self.left = MOST_CALLS

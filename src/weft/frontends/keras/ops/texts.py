@@ -14,15 +14,16 @@ from weft.frontends.keras.vocabularies import SAVE_AGAIN, chosen, encoded, frequ
 from weft.frontends.keras.weights import Weights
 from weft.frontends.regular_expressions import compile_pattern
 from weft.frontends.string_ids import Strings
+from weft.frontends.words import LETTER, WORD, words
 from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.composites.sequences import concat
 from weft.graph.composites.string_buckets import crossed, hashed
-from weft.ir import INDEX, ONE, Expr, ExprLike, as_expr
+from weft.ir import INDEX, ONE, Expr, as_expr
 from weft.support.dtypes import f32, i64, u64
 
 _UNKNOWN: Final = "[UNK]"
 _PUNCTUATION: Final = r"[\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]"
-_CHARACTER: Final = "(?s)."
+_PATTERNS: Final = {"whitespace": WORD, "character": LETTER}
 _STANDARDS: Final = ("lower", "strip_punctuation", "lower_and_strip_punctuation")
 
 
@@ -103,17 +104,20 @@ def text_vectorization(c: Call) -> Operand:
             c.fail("it has settings for words, and does not split its texts", 'use split="whitespace"')
         y = _looked_up(c, x, t)
         return y if mode == "int" else _of_bag(c, y, t, mode, weights, None)
-    if split not in ("whitespace", "character"):
+    if split not in _PATTERNS:
         c.fail(f"its setting split={split!r} is not supported", "use 'whitespace' or 'character'")
     if x.rank > 1:
         x = c.reshape(x, x.shape[:-1])
     if x.rank != 1:
         c.fail(f"its texts are {x!r}", "give it one text a sample")
-    words, counts = _words(c, x, split, length if mode == "int" and not grams else None)
-    inside = c.add("less", c.add("range", start=0, size=words.shape[1], step=1), c.reshape(counts, [x.shape[0], 1]))
+    pattern, needed = _PATTERNS[split], length if mode == "int" and not grams else None
+    counts, parts = words(
+        c, c.strings.constant, x, pattern, needed, int(bool(grams))
+    )  # which are joined with one behind
+    inside = c.add("less", c.add("range", start=0, size=parts.shape[1], step=1), c.reshape(counts, [x.shape[0], 1]))
     if grams:
-        words, inside, places = _joined_words(c, words, counts, grams)
-    y = _looked_up(c, words, t)
+        parts, inside, places = _joined_words(c, parts, counts, grams)
+    y = _looked_up(c, parts, t)
     if mode != "int":
         return _of_bag(c, y, t, mode, weights, c.cast(inside, f32))
     y = c.add("where", inside, y, c.scalar(0, i64))
@@ -145,40 +149,18 @@ def _grams(c: Call) -> list[int]:
     return made
 
 
-def _words(c: Call, x: Operand, split: str, length: int | None) -> tuple[Operand, Operand]:
-    """Returns the words of each text [batch, words], as many as *length* says or as the longest has, and their numbers."""
-    if split == "whitespace":
-        options: dict[str, Any] = {"delimiter": 0, "most": -1}
-        counts = c.add("string_part_counts", x, c.strings.constant, **options)
-        width = _width(c, counts) if length is None else length
-        return c.add("string_split", x, c.strings.constant, width=width, **options), counts
-    code = compile_pattern(_CHARACTER)
-    program = CompileTimeConstant(np.asarray([len(code), *code], np.int32))
-    how = (1, 1, 0, -1, -1)
-    counts = c.add("string_token_counts", x, program, c.strings.constant, how=how)
-    width = _width(c, counts) if length is None else length
-    return c.add("string_tokens", x, program, c.strings.constant, how=how, width=width), counts
-
-
-def _width(c: Call, counts: Operand) -> ExprLike:
-    most = c.add("reduce_max", counts, axes=(0,), keepdims=False)
-    if c.has("ngrams"):  # words are joined with those behind them, of which there must be one
-        most = c.add("maximum", most, c.scalar(1, i64))
-    return c.late_number(most, "words", "the number of words of a text")
-
-
-def _joined_words(c: Call, words: Operand, counts: Operand, grams: Sequence[int]) -> tuple[Operand, Operand, Operand]:
+def _joined_words(c: Call, parts: Operand, counts: Operand, grams: Sequence[int]) -> tuple[Operand, Operand, Operand]:
     """Returns the words joined to as many as *grams* says, one after another; which there are, and their places in the row."""
-    batch, width = words.shape
+    batch, width = parts.shape
     count = c.reshape(counts, [batch, 1])
     at, last = c.add("range", start=0, size=width, step=1), c.size(width - 1)
-    space = c.add("full", shape=words.shape, value=c.strings.ids[" "], dtype=i64)
+    space = c.add("full", shape=parts.shape, value=c.strings.ids[" "], dtype=i64)
     made: list[tuple[Operand, Operand, Operand]] = []
-    joined, base = words, c.add("mul", count, c.scalar(0, i64))
+    joined, base = parts, c.add("mul", count, c.scalar(0, i64))
     for n in range(1, max(grams) + 1):
         if n > 1:
             place = c.add("minimum", c.add("add", at, c.scalar(n - 1, i64)), last)
-            behind = c.add("gather", words, place, axis=1)
+            behind = c.add("gather", parts, place, axis=1)
             joined = c.add("string_concat", joined, space, c.strings.constant)
             joined = c.add("string_concat", joined, behind, c.strings.constant)
         if n not in grams:
