@@ -21,6 +21,7 @@ from tests.frontends.keras.preparing_networks import (
     TEXTS,
     WORDS,
     categories,
+    features,
     mixed,
     pictures,
     spectra,
@@ -306,6 +307,7 @@ NETWORKS: dict[str, Callable[[], Any]] = {
             spectra,
             strings,
             texts,
+            features,
         ),
     )
 }
@@ -332,18 +334,19 @@ def make(name: str, folder: Path, suffix: str) -> None:
             v.assign(rng.normal(0.5, 0.3, v.shape))
         elif name in LARGER:
             v.assign(v * LARGER[name])
+    count = 4 if any(t.dtype == "string" for t in model.inputs) else 2
     arrays = [
-        rng.integers(0, 20, (2, *t.shape[1:])).astype(np.int32)
+        rng.integers(0, 20, (count, *t.shape[1:])).astype(np.int32)
         if "int" in t.dtype
-        else rng.normal(size=(2, *t.shape[1:]))
+        else rng.normal(size=(count, *t.shape[1:]))
         for t in model.inputs
     ]
     given: list[Any] = [a if a.dtype == np.int32 else a.astype(np.float32) for a in arrays]
     for k, t in enumerate(model.inputs):
         if t.dtype == "string":
-            given[k] = rng.choice(TEXTS if t.name == "text" else WORDS, (4, *t.shape[1:]))
+            given[k] = rng.choice(TEXTS if t.name == "text" else WORDS, (count, *t.shape[1:]))
         elif t.dtype == "int64":
-            given[k] = rng.integers(-9, 30, (4, *t.shape[1:]))
+            given[k] = rng.integers(-9, 30, (count, *t.shape[1:]))
     if name == "images":
         given = [a * 100 + 128 for a in given]
     for a, t in zip(given, model.inputs, strict=True):

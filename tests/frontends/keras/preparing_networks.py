@@ -6,6 +6,7 @@ from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 from keras import layers, ops
 
 
@@ -173,3 +174,21 @@ def texts() -> Any:
     layer = layers.TextVectorization(vocabulary=["cat", "dog", "the"])
     x = layers.Embedding(6, 4, mask_zero=True)(layer(text))
     return keras.Model(text, [*made, layers.LSTM(3)(x)])
+
+
+def features() -> Any:
+    """Features of several kinds, encoded and joined by Keras's feature space."""
+    space = keras.utils.FeatureSpace
+    kinds = {
+        "real": space.float_normalized(),
+        "words": space.string_categorical(num_oov_indices=1),
+        "bins": space.float_discretized(num_bins=4),
+        "hashed": space.string_hashed(num_bins=5),
+    }
+    made = space(kinds, crosses=[space.cross(("words", "hashed"), 16)], output_mode="concat")
+    rng = np.random.default_rng(3)
+    data = {"real": rng.normal(size=20), "bins": rng.normal(size=20), "words": rng.choice(WORDS[:4], 20)}
+    data["hashed"] = rng.choice(WORDS[3:], 20)
+    made.adapt(tf.data.Dataset.from_tensor_slices(data))
+    inputs = made.get_inputs()
+    return keras.Model(list(inputs.values()), layers.Dense(3)(made.get_encoded_features()))

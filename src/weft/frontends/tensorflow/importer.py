@@ -11,7 +11,7 @@ from weft.frontends.input_shapes import Declared, InputShapes
 from weft.frontends.string_ids import KnownStrings, StringIds, Strings
 from weft.frontends.tensorflow.file.graph_def import FLOW, FunctionDef, GraphDef, NodeDef
 from weft.frontends.tensorflow.file.model_files import Port, SourceModel, read_model, result_of
-from weft.frontends.tensorflow.node_order import in_order, node_of
+from weft.frontends.tensorflow.node_order import in_order, node_of, taken
 from weft.frontends.tensorflow.structured_control_flow import structured
 from weft.frontends.tensorflow.tables import filled, initializer_of
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, ComplexTensor, Held, Variable
@@ -65,10 +65,11 @@ def _check_operators(source: SourceModel) -> None:
     waiting: list[tuple[str, Sequence[NodeDef], Iterable[str]]] = [("", source.graph.nodes, source.outputs.values())]
     while waiting:
         inside, nodes, ends = waiting.pop()
+        known = {n.name: n for n in nodes}
         for node in in_order({n.name: n for n in nodes}, ends, inside, strict=False):
             if node.op not in TABLE and node.op not in (*HANDLES, *INPUTS, *TABLES):
                 missing.setdefault(node.op, []).append(f"{inside}{node.name}")
-            for name in node.functions():
+            for name in taken(node, known):
                 f = source.graph.functions.get(name)
                 if f is not None and name not in seen:
                     seen.add(name)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.frontends.keras.call import Call
-from weft.frontends.keras.ops.convolution import outputs_first, padding_of, sizes_of
+from weft.frontends.keras.ops.convolution import outputs_first, padded, sizes_of
 from weft.frontends.keras.registry import translates
 from weft.graph import Array, Value
 from weft.graph.builder import CompileTimeConstant, Operand, static_sizes
@@ -95,7 +95,7 @@ def _convolved(c: Call, x: Operand, k: int, lead: list[Any]) -> Operand:
     """Returns frames times kernel *k*: [batch, channels, frequencies, frames]."""
     weight = c.variable(k, 3, outputs_first)
     step = c.integer("frame_step", c.integer("frame_length") // 2)
-    pads = padding_of(c, x, sizes_of(weight), [step], [1])
+    x, pads = padded(c, x, sizes_of(weight), [step], [1])
     y = c.add("conv2d", x, weight, strides=[step], pads=pads, dilations=[1], group=1)
     return c.reshape(y, [*lead, *y.shape[1:]])
 
@@ -188,7 +188,6 @@ def _transform(inverse: bool, dims: int) -> Callable[[Call], tuple[Operand, ...]
 
 
 translates("ops.FFT")(_transform(inverse=False, dims=1))
-translates("ops.IFFT")(_transform(inverse=True, dims=1))
 translates("ops.FFT2")(_transform(inverse=False, dims=2))
 translates("ops.IFFT2")(_transform(inverse=True, dims=2))
 
@@ -237,8 +236,8 @@ def _window(c: Call, width: int, n: int) -> Array:
             c.fail(f"its window is {found!r}", "use 'hann' or 'hamming', or save the model again")
         made = numbers.astype(np.float64)
     before = (n - width) // 2
-    padded: Array = np.pad(made, (before, n - width - before)).astype(np.float32)
-    return padded
+    window: Array = np.pad(made, (before, n - width - before)).astype(np.float32)
+    return window
 
 
 def _reflected(c: Call, x: Operand, count: int) -> Operand:

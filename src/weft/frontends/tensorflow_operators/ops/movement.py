@@ -16,7 +16,7 @@ from weft.graph.composites.sequences import element, stack
 from weft.graph.composites.slicing import MOST_PIECES, reshape_open, split_axis
 from weft.ir import ONE
 from weft.ops import simplify_size
-from weft.support.dtypes import bool_
+from weft.support.dtypes import bool_, i64
 
 """Pieces that a tensor is split into at most: a damaged number of them would take all memory."""
 
@@ -252,8 +252,11 @@ def roll(c: Call) -> Operand:
     x = c.tensor(0)
     for shift, axis in zip(c.ints_at(1, "the shifts"), c.ints_at(2, "the axes"), strict=True):
         d = c.axis_of(axis, x.rank)
-        size = static_size(c, x.shape[d], f"dimension {d}, which it moves,")
-        if cut := -shift % max(size, 1):
+        size = getattr(x.shape[d], "value", None)
+        if size is None:
+            places = c.add("sub", c.add("range", start=0, size=x.shape[d], step=1), c.scalar(shift, i64))
+            x = c.add("gather", x, c.add("floor_mod", places, c.size(x.shape[d])), axis=d)
+        elif cut := -shift % max(size, 1):
             x = c.add("concat", _between(c, x, d, cut, size), _between(c, x, d, 0, cut), axis=d)
     return x
 

@@ -62,7 +62,7 @@ def asked(c: Call) -> Results:
     return _on_ids(c)
 
 
-@translates("LookupTableFindV2", "LookupTableFind")
+@translates("LookupTableFindV2")
 def lookup(c: Call) -> Results:
     """The values that a table has for keys, and a default for other keys."""
     table = c.inputs[0]
