@@ -81,7 +81,7 @@ FORMATS: Final = (
         "layers, and operators on tensors",
         {
             "Lambda, subclassed layers and models": "Python code, which is not run",
-            "stateful recurrences, cells of one's own": "not supported",
+            "stateful ConvLSTM, cells of one's own": "not supported",
             "AutoContrast, Equalization": "prepare inputs before the call",
             "StackedRNNCells called by itself": "call its cells one after another, or put them into an RNN",
             "ThresholdedReLU, and others that Keras 3 no longer has": "load the model in Keras 3, and save it again",

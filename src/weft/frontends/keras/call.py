@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.frontends.channels_last import ChannelsLastBuilder
 from weft.frontends.keras.layer import Layer
+from weft.frontends.keras.states import States
 from weft.frontends.keras.weights import Weights
 from weft.frontends.string_ids import StringIds, Strings
 from weft.graph import Array, Value
@@ -48,10 +49,12 @@ class Call(ChannelsLastBuilder):
         masks: Masks,
         inner: Imports,
         strings: StringIds,
+        states: States,
     ) -> None:
         super().__init__(evaluator, layer.source, images)
         self.layer, self.weights, self.masks, self.inner = layer, weights, masks, inner
         self.positional, self.named, self.strings = positional, named, strings
+        self.states = states
 
     # settings
 

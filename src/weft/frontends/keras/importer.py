@@ -17,6 +17,7 @@ from weft.frontends.keras.mask_rules import mask_behind
 from weft.frontends.keras.moved_strings import translated
 from weft.frontends.keras.registry import TABLE
 from weft.frontends.keras.saved_model import saved_model
+from weft.frontends.keras.states import States
 from weft.frontends.keras.vocabularies import strings_of
 from weft.frontends.keras.weights import Weights
 from weft.frontends.string_ids import KnownStrings, Strings
@@ -92,6 +93,7 @@ class _Importer:
         self.masks: Masks = {}
         self.inner: dict[str, tuple[Layer, list[Layer], list[Weights]]] = {}
         self.strings = KnownStrings(strings_of(list(_all_layers(root)), weights))
+        self.states = States(self.evaluator)
         self.left = MOST_CALLS
 
     def run(self, shapes: Shapes | None) -> Graph:
@@ -107,7 +109,7 @@ class _Importer:
             if isinstance(v, Strings):
                 v = self.strings.given(Builder(self.evaluator, f"output {name}"), v)
             self.graph.output(self.evaluator.value(v, f"output {name}"), name)
-        return self.graph
+        return self.states.declared(self.graph)
 
     def _input(self, name: str, shape: Sequence[ExprLike], dtype: DType) -> Any:
         if dtype is handle:
@@ -186,7 +188,9 @@ class _Importer:
             found = layer.parts.setdefault(id(described), layer_of(described))
             return self._layer(found, weights, inputs, named, f"{path}/{layer.name}")
 
-        call = Call(self.evaluator, layer, weights, args, kwargs, self.images, self.masks, inner, self.strings)
+        call = Call(
+            self.evaluator, layer, weights, args, kwargs, self.images, self.masks, inner, self.strings, self.states
+        )
         before = len(self.graph.nodes)
         try:
             with fitting(layer.source, "settings and inputs", AGAIN):

@@ -223,7 +223,7 @@ class _Importer:
         if f is None:
             raise ModelError(f"there is no function {name!r}", hint=SAVE_AGAIN)
         for node in f.nodes:
-            if node.op.startswith(_WRITES):
+            if node.op.startswith(_WRITES) and _is_seen(f, node):
                 raise ModelError(
                     "variables that change from call to call are not supported",
                     where=f"{node.op} {f.inside}{node.name}",
@@ -236,6 +236,14 @@ class _Importer:
         f = self._function(name)
         nodes = {n.name: n for n in f.nodes}
         return [_argument(f, nodes, r) for r in f.results]
+
+
+def _is_seen(f: FunctionDef, write: NodeDef) -> bool:
+    """Tells whether a function's results may depend on what a node writes: they read its variable."""
+    needed = list(in_order({n.name: n for n in f.nodes}, f.results, f.inside, strict=False))
+    variable = node_of(write.inputs[0]) if write.inputs else ""
+    read = [*f.results, *[i for n in needed for i in n.inputs]]
+    return write in needed or variable in map(node_of, read)
 
 
 def _argument(f: FunctionDef, nodes: Mapping[str, NodeDef], tensor: str) -> int | None:
