@@ -23,7 +23,7 @@ def unpacked(name: str) -> dict[str, Any]:
         return dict(archive)
 
 
-NAMES = ("graphs0", "graphs1", "named", "further", "signals")
+NAMES = ("graphs0", "graphs1", "named", "further", "signals", "pictures")
 ARRAYS = {name: array for archive in NAMES for name, array in unpacked(archive).items()}
 CASES = sorted({name.rpartition(".")[0] for name in ARRAYS})
 
