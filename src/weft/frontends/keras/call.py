@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.frontends.channels_last import ChannelsLastBuilder
 from weft.frontends.keras.layer import Layer
-from weft.frontends.keras.states import States
+from weft.frontends.keras.remembered_states import States
 from weft.frontends.keras.weights import Weights
 from weft.frontends.string_ids import StringIds, Strings
 from weft.graph import Array, Value

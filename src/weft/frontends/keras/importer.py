@@ -16,8 +16,8 @@ from weft.frontends.keras.layer import TYPES, Layer, Ref, arguments_of, layer_of
 from weft.frontends.keras.mask_rules import mask_behind
 from weft.frontends.keras.moved_strings import translated
 from weft.frontends.keras.registry import TABLE
+from weft.frontends.keras.remembered_states import States
 from weft.frontends.keras.saved_model import saved_model
-from weft.frontends.keras.states import States
 from weft.frontends.keras.vocabularies import strings_of
 from weft.frontends.keras.weights import Weights
 from weft.frontends.string_ids import KnownStrings, Strings

@@ -11,9 +11,9 @@ from weft.frontends.input_shapes import Declared, InputShapes
 from weft.frontends.string_ids import KnownStrings, StringIds, Strings
 from weft.frontends.tensorflow.file.graph_def import FLOW, FunctionDef, GraphDef, NodeDef
 from weft.frontends.tensorflow.file.model_files import Port, SourceModel, read_model, result_of
+from weft.frontends.tensorflow.lookup_tables import filled, initializer_of
 from weft.frontends.tensorflow.node_order import in_order, node_of, taken
 from weft.frontends.tensorflow.structured_control_flow import structured
-from weft.frontends.tensorflow.tables import filled, initializer_of
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, ComplexTensor, Held, Variable
 from weft.frontends.tensorflow_operators.complex_numbers import joined
 from weft.frontends.tensorflow_operators.importing import named, translated

@@ -13,11 +13,11 @@ from weft.frontends.keras.registry import translates
 from weft.frontends.keras.vocabularies import SAVE_AGAIN, chosen, encoded, frequencies, placed, vocabulary
 from weft.frontends.keras.weights import Weights
 from weft.frontends.regular_expressions import compile_pattern
+from weft.frontends.string_buckets import crossed, hashed
 from weft.frontends.string_ids import Strings
 from weft.frontends.words import LETTER, WORD, words
 from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.composites.sequences import concat
-from weft.graph.composites.string_buckets import crossed, hashed
 from weft.ir import INDEX, ONE, Expr, as_expr
 from weft.support.dtypes import f32, i64, u64
 

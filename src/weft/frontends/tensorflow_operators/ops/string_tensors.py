@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from weft.frontends.regular_expressions import compile_pattern
+from weft.frontends.string_buckets import crossed, hashed
 from weft.frontends.string_ids import Strings
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results, Table
 from weft.frontends.tensorflow_operators.registry import TABLE, translates, translates_strings
@@ -15,7 +16,6 @@ from weft.graph import Value
 from weft.graph.builder import CompileTimeConstant, Operand, total
 from weft.graph.composites.selection import true_positions
 from weft.graph.composites.sequences import stack
-from weft.graph.composites.string_buckets import crossed, hashed
 from weft.ir import as_expr
 from weft.support.dtypes import i32, i64, u64
 from weft.support.errors import WeftError

@@ -7,9 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from weft.graph.builder.builder import Builder
-from weft.graph.builder.constants import CompileTimeConstant
-from weft.graph.builder.partial_evaluator import Operand
+from weft.graph.builder import Builder, CompileTimeConstant, Operand
 from weft.support.dtypes import i64, u64
 
 CROSS_KEY: Final = 0xDECAFCAFFE
