@@ -23,6 +23,7 @@ from tests.frontends.keras.preparing_networks import (
     categories,
     features,
     mixed,
+    painted,
     pictures,
     spectra,
     steps,
@@ -308,6 +309,7 @@ NETWORKS: dict[str, Callable[[], Any]] = {
             strings,
             texts,
             features,
+            painted,
         ),
     )
 }
@@ -338,7 +340,7 @@ def make(name: str, folder: Path, suffix: str) -> None:
     arrays = [
         rng.integers(0, 20, (count, *t.shape[1:])).astype(np.int32)
         if "int" in t.dtype
-        else rng.normal(size=(count, *t.shape[1:]))
+        else rng.normal(size=(count, *[13 + 4 * d if n is None else n for d, n in enumerate(t.shape[1:])]))
         for t in model.inputs
     ]
     given: list[Any] = [a if a.dtype == np.int32 else a.astype(np.float32) for a in arrays]

@@ -192,3 +192,16 @@ def features() -> Any:
     made.adapt(tf.data.Dataset.from_tensor_slices(data))
     inputs = made.get_inputs()
     return keras.Model(list(inputs.values()), layers.Dense(3)(made.get_encoded_features()))
+
+
+def painted() -> Any:
+    """Colours, means of areas, and images of any size."""
+    fixed, open_ = keras.Input((9, 12, 3), name="fixed"), keras.Input((None, None, 3), name="open")
+    hues = ops.image.rgb_to_hsv(ops.sigmoid(fixed))
+    areas = [layers.Resizing(*size, interpolation="area")(fixed) for size in ((4, 5), (18, 7))]
+    x = layers.Conv2D(4, 3, strides=2, padding="same", activation="relu")(open_)
+    pools = [layers.MaxPooling2D(3, 2, padding="same")(x), layers.AveragePooling2D(3, 2, padding="same")(x)]
+    x = layers.DepthwiseConv2D(5, strides=3, padding="same")(layers.Concatenate()(pools))
+    return keras.Model(
+        [fixed, open_], [hues, ops.image.hsv_to_rgb(hues), ops.image.rgb_to_grayscale(fixed), *areas, *pools, x]
+    )
