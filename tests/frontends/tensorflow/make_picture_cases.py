@@ -67,6 +67,14 @@ case("Zeta", op("Zeta"), u(3, 4) * 4 + 1.5, u(3, 4) * 4)
 case("NextAfter", op("NextAfter"), f(3, 4), f(3, 4))
 
 
+case(
+    "BatchMatMulV3",
+    lambda x, y: R.BatchMatMulV3(x=x, y=y, Tout=tf.int32, adj_y=True),
+    (f(2, 3, 40) * 90).astype(np.int8),
+    (f(2, 4, 40) * 90).astype(np.int8),
+)
+
+
 def main() -> None:
     graphs: dict[str, Any] = {}
     for name, (of, inputs) in CASES.items():

@@ -9,7 +9,7 @@ from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import Operand
 from weft.graph.composites.einsum import einsum
 from weft.graph.composites.numerics import linear_algebra as matrices
-from weft.support.dtypes import i64
+from weft.support.dtypes import DType, i64
 
 
 def _turned(c: Call, x: Operand, *, turns: bool) -> Operand:
@@ -23,6 +23,8 @@ def matmul(c: Call) -> Operand:
     a, b = c.tensor(0), c.tensor(1)
     if min(a.rank, b.rank) < 2:
         c.fail(f"{a!r} and {b!r} are no matrices", "save the model again")
+    to = c.attributes.get("Tout")  # integers of 8 bits are multiplied, and summed, in more
+    a, b = (c.cast(x, to) if isinstance(to, DType) else x for x in (a, b))
     turns = ("transpose_a", "transpose_b") if c.op == "MatMul" else ("adj_x", "adj_y")
     return c.add("matmul", _turned(c, a, turns=c.flag(turns[0])), _turned(c, b, turns=c.flag(turns[1])))
 
