@@ -14,7 +14,7 @@ CAPS: Final = {
     "rt": 1454,
     "state": 340,
     "load": 530,
-    "hostops": 910,
+    "hostops": 1083,
     "launch": 937,
     "cuda": 919,
     "system": 450,

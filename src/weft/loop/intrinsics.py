@@ -90,7 +90,7 @@ HOST_OPERATORS: Final = _numbered(
     string_concat=_on_strings((4,), (5,)),  # ids, others -> ids
     # id of the delimiter, most splits (-1: all), width -> ids of parts; of width -1: their number
     string_split=_on_strings((), (7,)),
-    string_case=_on_strings((), (5,)),  # 1: upper, 0: lower -> ids
+    string_case=_on_strings((), (5,)),  # 1: upper, 0: lower; 2 more: letters of ASCII alone -> ids
     string_match=_on_strings((4,), (6,)),  # program of a regular expression, its words -> bools
     string_format=_on_strings((), (5,)),  # code of the numbers' type -> ids
     string_parse=_on_strings(
@@ -99,5 +99,8 @@ HOST_OPERATORS: Final = _numbered(
     fresh_seed=((), (0,)),  # -> the next of the process's seeds
     # programs, their words, and six numbers that `native/hostops/string_table.h` names -> ids of tokens, or their number
     string_tokens=_on_strings((4,), (12,)),
+    string_hash=_on_strings((), (7,)),  # 1: by a key, 0: without; its halves -> hashes of 64 bits
+    # program, its words, id of what takes a match's place, 1: of all matches, 0: of the first -> ids
+    string_replace=_on_strings((4,), (8,)),
 )
 """Operators that the host computes, by the name of the callee."""

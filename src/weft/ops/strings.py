@@ -23,6 +23,9 @@ STRINGS: Final = "weft.strings"
 TOKENS: Final = "weft.tokens"
 """The feature of one that makes tokens of strings, too."""
 
+TEXTS: Final = "weft.texts"
+"""The feature of one that hashes strings, replaces what matches, and changes the case of ASCII's letters alone."""
+
 NUMBERS: Final = (f32, f64, i64, u64)
 """The types of numbers that are written and read as strings."""
 
@@ -106,6 +109,35 @@ def string_case(x: Tensor, pool: Tensor, *, upper: bool) -> Tensor:
     """The strings in capitals, or without them: letters whose other case is one letter (Unicode's simple mappings)."""
     _check("string_case", "its input", x, i64)
     return _on_host("string_case", x, pool, [(x.shape, i64)], lambda _, outs: [as_expr(int(upper), INDEX), *outs])[0]
+
+
+@operator("string_case_ascii", on_host=TEXTS)
+def string_case_ascii(x: Tensor, pool: Tensor, *, upper: bool) -> Tensor:
+    """The strings in capitals, or without them, of which other letters than those of ASCII stay as they are."""
+    _check("string_case_ascii", "its input", x, i64)
+    made: list[tuple[Sequence[Expr], DType]] = [(x.shape, i64)]
+    return _on_host("string_case", x, pool, made, lambda _, outs: [as_expr(2 + int(upper), INDEX), *outs])[0]
+
+
+@operator("string_hash", on_host=TEXTS)
+def string_hash(x: Tensor, pool: Tensor, *, key: tuple[int, int] | None) -> Tensor:
+    """Hashes of the strings: SipHash-2-4 by a *key*, or the fingerprints of FarmHash where it is None."""
+    _check("string_hash", "its input", x, i64)
+    how = [as_expr(n, INDEX) for n in (0, 0, 0)] if key is None else [as_expr(n, INDEX) for n in (1, *key)]
+    return _on_host("string_hash", x, pool, [(x.shape, u64)], lambda _, outs: [*how, *outs])[0]
+
+
+@operator("string_replace", on_host=TEXTS)
+def string_replace(x: Tensor, program: Tensor, pool: Tensor, *, by: int, every: bool) -> Tensor:
+    """The strings with the string of id *by* in the place of *every* match of an expression, or of the first.
+
+    Matches are the leftmost and longest.
+    """
+    _check("string_replace", "its input", x, i64)
+    _check("string_replace", "its program", program, i32)
+    numbers = [program.shape[0], *[as_expr(n, INDEX) for n in (by, int(every))]]
+    made: list[tuple[Sequence[Expr], DType]] = [(x.shape, i64)]
+    return _on_host("string_replace", x, pool, made, lambda others, outs: [*others, *numbers, *outs], [program])[0]
 
 
 @operator("string_match", on_host=STRINGS)

@@ -14,9 +14,22 @@ from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 from keras import layers, ops
 from tests.frontends.keras.operator_networks import further, operators, remaining
-from tests.frontends.keras.preparing_networks import categories, mixed, pictures, steps
+from tests.frontends.keras.preparing_networks import (
+    TEXTS,
+    WORDS,
+    categories,
+    features,
+    mixed,
+    painted,
+    pictures,
+    spectra,
+    steps,
+    strings,
+    texts,
+)
 
 
 def images() -> Any:
@@ -292,6 +305,11 @@ NETWORKS: dict[str, Callable[[], Any]] = {
             pictures,
             mixed,
             steps,
+            spectra,
+            strings,
+            texts,
+            features,
+            painted,
         ),
     )
 }
@@ -303,34 +321,45 @@ LARGER = {"images": 1.0, "masked_sequence": 3.0, "other_ranks": 1.5, "sequences"
 """By how much the weights of networks are multiplied whose results would hardly depend on their inputs."""
 
 
+def texts_or_numbers(array: Any) -> Any:
+    return array.astype(bytes).astype(str) if array.dtype == object else array
+
+
 def make(name: str, folder: Path, suffix: str) -> None:
     """Saves a network, with its inputs and outputs."""
     keras.utils.set_random_seed(7)
     model, rng = NETWORKS[name](), np.random.default_rng(7)
-    for v in model.weights:
+    for v in [] if name == "features" else model.weights:  # which layers that were adapted have computed from already
         if "variance" in v.path:
             v.assign(rng.uniform(0.5, 2, v.shape))
         elif any(part in v.path for part in ("gamma", "beta", "bias", "mean", "alpha", "scale")):
             v.assign(rng.normal(0.5, 0.3, v.shape))
         elif name in LARGER:
             v.assign(v * LARGER[name])
+    count = 4 if any(t.dtype == "string" for t in model.inputs) else 2
     arrays = [
-        rng.integers(0, 20, (2, *t.shape[1:])).astype(np.int32)
+        rng.integers(0, 20, (count, *t.shape[1:])).astype(np.int32)
         if "int" in t.dtype
-        else rng.normal(size=(2, *t.shape[1:]))
+        else rng.normal(size=(count, *[13 + 4 * d if n is None else n for d, n in enumerate(t.shape[1:])]))
         for t in model.inputs
     ]
-    given = [a if a.dtype == np.int32 else a.astype(np.float32) for a in arrays]
+    given: list[Any] = [a if a.dtype == np.int32 else a.astype(np.float32) for a in arrays]
+    for k, t in enumerate(model.inputs):
+        if t.dtype == "string":
+            given[k] = rng.choice(TEXTS if t.name == "text" else WORDS, (count, *t.shape[1:]))
+        elif t.dtype == "int64":
+            given[k] = rng.integers(-9, 30, (count, *t.shape[1:]))
     if name == "images":
         given = [a * 100 + 128 for a in given]
     for a, t in zip(given, model.inputs, strict=True):
         if t.name.startswith("masked"):
             a[rng.random(a.shape[:2]) < 0.4] = 0
-    made = model(given if len(given) > 1 else given[0], training=False)
+    tensors = [keras.ops.convert_to_tensor(a) if a.dtype.kind != "U" else tf.constant(a) for a in given]
+    made = model(tensors if len(given) > 1 else tensors[0], training=False)
     outputs = made if isinstance(made, list | tuple) else [made]
     model.save(folder / f"{name}{suffix}")
     held = {f"input_{k}": a for k, a in enumerate(given)} | {
-        f"output_{k}": np.asarray(a) for k, a in enumerate(outputs)
+        f"output_{k}": texts_or_numbers(np.asarray(a)) for k, a in enumerate(outputs)
     }
     np.savez_compressed(folder / f"{name}.npz", **held)
 

@@ -51,7 +51,7 @@ def test_unknown_layers_inside_of_others_are_named() -> None:
         ([layer("Dense", dtype="mixed_float16")], "layers that compute in mixed_float16 are not supported"),
         ([layer("Dense")], "its weight 0 is not among the 0 in the file; it should have 2 dimensions"),
         ([layer("Conv2D", kernel_size=3)], "its input should have 4 dimensions: x: f32[batch, 4]"),
-        ([layer("LSTM", stateful=True)], "its setting stateful=True is not supported"),
+        ([layer("LSTM")], "its input should have 3 dimensions: x: f32[batch, 4]"),
         ([layer("Reshape", target_shape=3)], "its setting 'target_shape' is 3"),
         ([layer("BatchNormalization", axis="last")], "its setting axis='last' is not supported"),
         ([layer("Permute", dims=["a"])], "its settings and inputs do not fit together (ValueError"),

@@ -38,7 +38,9 @@ def main(path: str) -> None:
                 boxes=boxes, scores=scores, max_total_size=total, **limits, **settings
             )
 
-        made = tf.function(chosen).get_concrete_function(tf.TensorSpec(boxes.shape), tf.TensorSpec(scores.shape))
+        first = None if settings["clip_boxes"] else 2
+        shapes = [(first, *boxes.shape[1:]), (first, *scores.shape[1:])]
+        made = tf.function(chosen).get_concrete_function(*map(tf.TensorSpec, shapes))
         held[f"{name}.graph"] = np.frombuffer(made.graph.as_graph_def().SerializeToString(), np.uint8)
         held |= {f"{name}.input{k}": v for k, v in enumerate((boxes, scores))}
         held |= {f"{name}.output{k}": v.numpy() for k, v in enumerate(made(tf.constant(boxes), tf.constant(scores)))}

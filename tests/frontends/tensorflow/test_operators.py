@@ -23,7 +23,8 @@ def unpacked(name: str) -> dict[str, Any]:
         return dict(archive)
 
 
-ARRAYS = unpacked("graphs0") | unpacked("graphs1") | unpacked("named") | unpacked("further")
+NAMES = ("graphs0", "graphs1", "named", "further", "signals", "pictures")
+ARRAYS = {name: array for archive in NAMES for name, array in unpacked(archive).items()}
 CASES = sorted({name.rpartition(".")[0] for name in ARRAYS})
 
 

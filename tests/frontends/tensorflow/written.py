@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-TYPES = {"float": 1, "int32": 3, "string": 7, "bool": 10, "resource": 20}
+TYPES = {"float": 1, "int32": 3, "string": 7, "complex64": 8, "bool": 10, "resource": 20}
 
 
 def varint(value: int) -> bytes:

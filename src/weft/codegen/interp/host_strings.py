@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.codegen.interp.array_memory import Array
+from weft.codegen.interp.string_hashes import fingerprint, siphash
 from weft.support.dtypes import SCALARS
 
 Place = tuple[Array, int]
@@ -86,7 +87,9 @@ def _split(s: Strings, element: Any, k: int, delimiter: int, most: int, width: i
 
 
 def _case(s: Strings, element: Any, k: int, upper: int, to: Place) -> None:
-    letters = [(c, c.upper() if upper else c.lower()) for c in s.known[element]]
+    kept = [upper >= 2 and not c.isascii() for c in s.known[element]]
+    cased = [c.upper() if upper % 2 else c.lower() for c in s.known[element]]
+    letters = [(c, c if k else other) for c, k, other in zip(s.known[element], kept, cased, strict=True)]
     _put(to, k, s.id("".join([other if len(other) == 1 else c for c, other in letters])))
 
 
@@ -95,7 +98,7 @@ def _match(s: Strings, element: Any, k: int, program: Place, words: int, to: Pla
 
 
 def _matches(program: list[int], text: str) -> bool:
-    """Answers whether a program of `frontends.onnx.ops.text.regular_expressions` matches the whole *text*."""
+    """Answers whether a program of `frontends.regular_expressions` matches the whole *text*."""
     return _longest(program, text, 0) == len(text)
 
 
@@ -184,6 +187,25 @@ def _parse(s: Strings, element: Any, k: int, code: int, to: Place, bad: Place) -
         _put(bad, 0, bad[0][bad[1]] or k + 1)
 
 
+def _hash(s: Strings, element: Any, k: int, keyed: int, first: int, second: int, to: Place) -> None:
+    data = s.known[element].encode("utf-8", "surrogateescape")
+    _put(to, k, siphash(data, first, second) if keyed else fingerprint(data))
+
+
+def _replace(s: Strings, element: Any, k: int, program: Place, words: int, by: int, every: int, to: Place) -> None:
+    code = [int(w) for w in program[0][program[1] : program[1] + words]]
+    text, made, at, last, done = s.known[element], "", 0, -1, False
+    while at <= len(text):
+        stop = -1 if done and not every else _longest(code, text, at)
+        if stop >= 0 and (stop > at or at != last):
+            made, last, done = made + s.known[by], stop, True
+            if stop > at:
+                at = stop
+                continue
+        made, at = made + text[at : at + 1], at + 1
+    _put(to, k, s.id(made))
+
+
 _BODIES: Final[dict[str, Callable[..., None]]] = {
     "strings_take": _take,
     "strings_give": _give,
@@ -194,4 +216,6 @@ _BODIES: Final[dict[str, Callable[..., None]]] = {
     "string_format": _format,
     "string_parse": _parse,
     "string_tokens": _tokens,
+    "string_hash": _hash,
+    "string_replace": _replace,
 }

@@ -9,7 +9,9 @@ import numpy as np
 
 from weft.frontends.channels_last import ChannelsLastBuilder
 from weft.frontends.keras.layer import Layer
+from weft.frontends.keras.remembered_states import States
 from weft.frontends.keras.weights import Weights
+from weft.frontends.string_ids import StringIds, Strings
 from weft.graph import Array, Value
 from weft.graph.builder import CompileTimeConstant, Operand, PartialEvaluator
 from weft.support.dtypes import bool_, f32
@@ -46,10 +48,13 @@ class Call(ChannelsLastBuilder):
         images: dict[Value, Operand],
         masks: Masks,
         inner: Imports,
+        strings: StringIds,
+        states: States,
     ) -> None:
         super().__init__(evaluator, layer.source, images)
         self.layer, self.weights, self.masks, self.inner = layer, weights, masks, inner
-        self.positional, self.named = positional, named
+        self.positional, self.named, self.strings = positional, named, strings
+        self.states = states
 
     # settings
 
@@ -109,6 +114,20 @@ class Call(ChannelsLastBuilder):
             self.fail(f"its input should have {rank} dimensions: {found!r}", "save the model again")
         return found
 
+    def held(self, i: int = 0) -> Operand | Strings:
+        """Returns positional argument *i*, a tensor of numbers or of strings."""
+        found = self.positional[i] if i < len(self.positional) else None
+        if isinstance(found, list) and len(found) == 1:
+            found = found[0]
+        return found if isinstance(found, Strings) else self.tensor(i)
+
+    def ids(self, i: int = 0) -> Operand:
+        """Returns the ids of positional argument *i*; raises `ModelError` where it is no tensor of strings."""
+        found = self.held(i)
+        if not isinstance(found, Strings):
+            self.fail(f"its argument {i} is {found!r}, not strings", "give it strings")
+        return found.ids
+
     def floats(self, i: int = 0, rank: int | None = None) -> Operand:
         """Returns a positional argument as float32, in which layers compute."""
         return self.cast(self.tensor(i, rank), f32)
@@ -116,12 +135,13 @@ class Call(ChannelsLastBuilder):
     def tensors(self) -> list[Operand]:
         """Returns the arguments that are tensors or numbers, those in lists among them."""
         given = self.positional[0] if len(self.positional) == 1 else self.positional
-        made = [self._operand(v) for v in (given if isinstance(given, list | tuple) else [given])]
+        made = [self.operand(v) for v in (given if isinstance(given, list | tuple) else [given])]
         if not made:
             self.fail("it is called without tensors", "save the model again")
         return made
 
-    def _operand(self, value: Any) -> Operand:
+    def operand(self, value: Any) -> Operand:
+        """Returns a tensor, or a number as one; raises `ModelError` for anything else."""
         if isinstance(value, int | float):
             return self.scalar(value, f32)
         if not isinstance(value, Value | CompileTimeConstant):

@@ -14,14 +14,19 @@ from weft.frontends.keras import ops
 from weft.frontends.keras.call import Call, Masks
 from weft.frontends.keras.layer import TYPES, Layer, Ref, arguments_of, layer_of, refs_in, refs_of
 from weft.frontends.keras.mask_rules import mask_behind
+from weft.frontends.keras.moved_strings import translated
 from weft.frontends.keras.registry import TABLE
+from weft.frontends.keras.remembered_states import States
 from weft.frontends.keras.saved_model import saved_model
+from weft.frontends.keras.vocabularies import strings_of
 from weft.frontends.keras.weights import Weights
+from weft.frontends.string_ids import KnownStrings, Strings
 from weft.frontends.unsupported import unsupported_operators
 from weft.graph import Graph, Value
-from weft.graph.builder import Operand, PartialEvaluator
+from weft.graph.builder import Builder, Operand, PartialEvaluator
+from weft.ir import ExprLike
 from weft.runtime.metadata import ModelMetadata
-from weft.support.dtypes import DType
+from weft.support.dtypes import DType, handle
 from weft.support.errors import ModelError, WeftError
 from weft.support.lazy_import import import_all
 
@@ -87,20 +92,29 @@ class _Importer:
         self.images: dict[Value, Operand] = {}
         self.masks: Masks = {}
         self.inner: dict[str, tuple[Layer, list[Layer], list[Weights]]] = {}
+        self.strings = KnownStrings(strings_of(list(_all_layers(root)), weights))
+        self.states = States(self.evaluator)
         self.left = MOST_CALLS
 
     def run(self, shapes: Shapes | None) -> Graph:
         """Imports the whole model."""
         declared = [_declared(layer) for layer in _inputs_of(self.root)]
         sizes = InputShapes(shapes or {}).resolve({name: shape for name, shape, _ in declared}, self.graph)
-        given: list[Operand] = [self.graph.input(name, sizes[name], dtype) for name, _, dtype in declared]
+        given = [self._input(name, sizes[name], dtype) for name, _, dtype in declared]
         names = _output_names(self.root)
         made = self._model(self.root, self.weights, given, "")
         if len(names) != len(made):
             names = [f"output_{k}" for k in range(len(made))]
         for name, v in zip(names, made, strict=True):
+            if isinstance(v, Strings):
+                v = self.strings.given(Builder(self.evaluator, f"output {name}"), v)
             self.graph.output(self.evaluator.value(v, f"output {name}"), name)
-        return self.graph
+        return self.states.declared(self.graph)
+
+    def _input(self, name: str, shape: Sequence[ExprLike], dtype: DType) -> Any:
+        if dtype is handle:
+            return self.strings.input(self.graph, Builder(self.evaluator, f"input {name}"), name, shape)
+        return self.graph.input(name, shape, dtype)
 
     def _model(self, model: Layer, weights: Weights, inputs: Sequence[Operand], path: str) -> list[Operand]:
         """Imports a call of a model of layers."""
@@ -174,11 +188,13 @@ class _Importer:
             found = layer.parts.setdefault(id(described), layer_of(described))
             return self._layer(found, weights, inputs, named, f"{path}/{layer.name}")
 
-        call = Call(self.evaluator, layer, weights, args, kwargs, self.images, self.masks, inner)
+        call = Call(
+            self.evaluator, layer, weights, args, kwargs, self.images, self.masks, inner, self.strings, self.states
+        )
         before = len(self.graph.nodes)
         try:
             with fitting(layer.source, "settings and inputs", AGAIN):
-                results = TABLE[layer.kind](call)
+                results = translated(call)
                 mask = mask_behind(call)
         except WeftError as error:
             if isinstance(error, ModelError) and error.hint:
@@ -245,10 +261,11 @@ def _declared(layer: Layer) -> tuple[str, list[int | str | None], DType]:
             where=layer.source,
             hint="begin it with an Input layer, or call it once before saving",
         )
-    found = TYPES.get(dtype) if isinstance(dtype, str) else TYPES["float32"]
+    types = {**TYPES, "string": handle}
+    found = types.get(dtype) if isinstance(dtype, str) else TYPES["float32"]
     if found is None:
         raise ModelError(
-            f"inputs of type {dtype} are not supported", where=layer.source, hint=f"use {', '.join(TYPES)}"
+            f"inputs of type {dtype} are not supported", where=layer.source, hint=f"use {', '.join(types)}"
         )
     return layer.name, ["batch" if d == 0 and s is None else s for d, s in enumerate(shape)], found
 

@@ -15,7 +15,7 @@ from weft.support.errors import ModelError
 MODELS: Final = ("Sequential", "Functional", "Model")
 """Classes of layers that are models of layers."""
 
-_UNTRAINED: Final = ("InputLayer", "SpatialDropout")
+_UNTRAINED: Final = ("Discretization", "HashedCrossing", "InputLayer", "SpatialDropout")
 """Beginnings of layers whose settings do not say whether they may be trained."""
 _TENSOR: Final = "__keras_tensor__"
 _ARRAYS: Final = ("__tensor__", "__numpy__")
@@ -143,7 +143,12 @@ def refs_of(found: Any, where: str) -> list[Ref]:
         found = list(found.values())
     if not isinstance(found, list):
         raise ModelError(f"{_short(found)} should be a list of tensors", where=where, hint="save the model again")
-    return [ref_of(f, where) for f in found]
+    return [r for f in found for r in (refs_of(f, where) if _is_nested(f) else [ref_of(f, where)])]
+
+
+def _is_nested(found: Any) -> bool:
+    """Tells whether one of a model's outputs is a list of tensors, such as the states of several cells."""
+    return isinstance(found, list) and bool(found) and isinstance(found[0], list)
 
 
 def refs_in(value: Any) -> Iterator[Ref]:

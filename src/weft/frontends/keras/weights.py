@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import h5py
@@ -30,6 +30,12 @@ class Weights(Protocol):
     def text(self, name: str) -> str | None:
         """Returns the file *name* that the layer has beside its arrays, such as a vocabulary; None if there is none."""
 
+    def named(self, name: str) -> Array | None:
+        """Returns the layer's own array that is called *name* instead of being counted; None if there is none."""
+
+    def files(self) -> Iterable[str]:
+        """Returns the texts of all files beside the arrays of the model."""
+
     def part(self, name: str) -> Weights:
         """Returns those of a layer inside the layer, by the name of the attribute that holds it (`cell`, `forward_layer`)."""
 
@@ -47,6 +53,15 @@ class WeightTree:
     def text(self, name: str) -> str | None:
         """Returns a file of the archive: they lie in folders like the groups."""
         return None if self.group is None else self.texts.get(f"assets{self.group.name}/{name}")
+
+    def named(self, name: str) -> Array | None:
+        """Returns an array of the group."""
+        held = self._child("vars")
+        return None if held is None or name not in held else array_of(held[name], f"{held.name}/{name}")
+
+    def files(self) -> Iterable[str]:
+        """Returns the texts of all files of the archive."""
+        return self.texts.values()
 
     def variables(self) -> list[Array]:
         """Returns the arrays of the group."""
@@ -96,6 +111,14 @@ class LegacyWeights:
         """Returns None: there are no files in this one."""
         return None
 
+    def named(self, name: str) -> Array | None:
+        """Returns None: all arrays are counted."""
+        return None
+
+    def files(self) -> Iterable[str]:
+        """Returns nothing: there are no files in this one."""
+        return ()
+
     def variables(self) -> list[Array]:
         """Returns the arrays of all names."""
         return [array_of(self.group.get(n), n) for n in self.names]
@@ -125,6 +148,14 @@ class _LegacyModel:
     def text(self, name: str) -> str | None:
         """Returns None: there are no files in this one."""
         return None
+
+    def named(self, name: str) -> Array | None:
+        """Returns None: all arrays are counted."""
+        return None
+
+    def files(self) -> Iterable[str]:
+        """Returns nothing: there are no files in this one."""
+        return ()
 
     def variables(self) -> list[Array]:
         """Returns none: models have no arrays of their own."""

@@ -13,9 +13,10 @@ import onnx.helper
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
 from weft.frontends.onnx.file.tensors import ELEMENT_CODES
-from weft.frontends.onnx.held import Absent, AnySequence, Held, LateOptional, NoTensor, Strings, tensors_of
+from weft.frontends.onnx.held import Absent, AnySequence, Held, LateOptional, NoTensor, tensors_of
 from weft.frontends.onnx.model_node import DAMAGED, domain_of, source_of
 from weft.frontends.onnx.registry import TABLE
+from weft.frontends.string_ids import Strings
 from weft.ir import Const
 from weft.support.dtypes import DType
 from weft.support.errors import ModelError

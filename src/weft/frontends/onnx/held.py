@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from onnx import TypeProto
 
+from weft.frontends.string_ids import Strings
 from weft.graph.builder import Operand
 from weft.graph.composites.run_time.late_sequences import LateSequence
 from weft.runtime.held_values import ELEMENTS, PRESENT, SHAPES
@@ -59,16 +60,6 @@ class Absent:
 
 
 ABSENT: Final = Absent()
-
-
-@dataclass(frozen=True)
-class Strings:
-    """A tensor of strings, as the ids of these (`string_pool`)."""
-
-    ids: Operand
-
-    def __repr__(self) -> str:
-        return f"a tensor of strings of shape [{', '.join(map(str, self.ids.shape))}]"
 
 
 @dataclass(frozen=True)

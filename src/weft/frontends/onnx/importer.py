@@ -19,12 +19,13 @@ from weft.frontends.onnx.file.declared_ranks import declared_ranks
 from weft.frontends.onnx.file.read import Source, read_model
 from weft.frontends.onnx.file.tensors import dense_array, element_type, to_array
 from weft.frontends.onnx.functions import Functions
-from weft.frontends.onnx.held import Held, Maps, NoTensor, Strings, named_tensors, tensors_of
+from weft.frontends.onnx.held import Held, Maps, NoTensor, named_tensors, tensors_of
 from weft.frontends.onnx.held_inputs import Given, input_parts, shapes_of_parts
 from weft.frontends.onnx.model_node import DAMAGED, check_count, domain_of, source_of
 from weft.frontends.onnx.registry import STRING_TABLE, TABLE, Entry, StringEntry
 from weft.frontends.onnx.string_pool import StringPool, is_string_tensor, string_array, text_attributes
 from weft.frontends.random_seeds import RandomSeeds
+from weft.frontends.string_ids import Strings
 from weft.graph import Array, Constant, Graph, Value, is_matched
 from weft.graph.builder import (
     Builder,

@@ -6,15 +6,14 @@ The pool has all strings of the model's attributes and constants, so that each h
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from math import prod
 from typing import Any, Final
 
 import numpy as np
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
+from weft.frontends.string_ids import ENCODING, StringIds, in_case
 from weft.graph import Array
-from weft.graph.builder import CompileTimeConstant
 from weft.support.errors import ModelError
 
 TEXT_ATTRIBUTES: Final = frozenset(
@@ -45,38 +44,16 @@ _VALUES: Final = ("value_string", "value_strings")
 DEFAULT_STRING: Final = "_Unused"
 """The default label of an element that a table does not have."""
 
-ENCODING: Final = ("utf-8", "surrogateescape")
-"""The codec that keeps bytes that are no UTF-8."""
 
-
-class StringPool:
+class StringPool(StringIds):
     """Strings by id; *models* are searched when the first id is asked for."""
 
     def __init__(self, model: ModelProto) -> None:
         self._model = model
 
-    @cached_property
-    def ids(self) -> dict[str, int]:
-        """The ids of all strings of the model."""
-        found = sorted({text for text in (DEFAULT_STRING, *_strings(self._model)) if text})
-        return {text: k for k, text in enumerate(["", *found])}
-
-    @cached_property
-    def constant(self) -> CompileTimeConstant:
-        """The pool as operators take it: see `native/hostops/string_table.h`."""
-        data = [text.encode(*ENCODING) for text in self.ids]
-        begins = np.cumsum([0, *map(len, data)], dtype=np.int32)
-        head = np.asarray([len(data), *begins], "<i4").tobytes()
-        return CompileTimeConstant(np.frombuffer(head + b"".join(data), np.uint8), "strings")
-
-    def of(self, texts: Iterable[str]) -> list[int]:
-        """Returns the ids of strings of the model."""
-        return [self.ids[text] for text in texts]
-
-    def tensor(self, texts: Array) -> CompileTimeConstant:
-        """Returns the ids of a tensor of strings."""
-        ids = np.asarray(self.of(texts.reshape(-1).tolist()), np.int64)
-        return CompileTimeConstant(ids.reshape(texts.shape))
+    def texts(self) -> Iterable[str]:
+        """Returns the strings of the model, and the default label."""
+        return DEFAULT_STRING, *_strings(self._model)
 
 
 def string_array(tensor: TensorProto) -> Array:
@@ -132,12 +109,6 @@ def _of_attribute(a: AttributeProto, *, is_renamed: bool) -> Iterator[str]:
 def _of_tensors(tensors: Iterable[TensorProto]) -> Iterator[str]:
     for t in tensors:
         yield from [raw.decode(*ENCODING) for raw in t.string_data] if is_string_tensor(t) else ()
-
-
-def in_case(text: str, upper: bool) -> str:
-    """Returns *text* in capitals or without them, letter by letter, as the operator `string_case` does."""
-    letters = [(c, c.upper() if upper else c.lower()) for c in text]
-    return "".join([other if len(other) == 1 else c for c, other in letters])
 
 
 def texts_of(found: Any) -> Sequence[str]:

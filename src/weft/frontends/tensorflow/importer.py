@@ -8,18 +8,21 @@ from typing import Final
 
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import Declared, InputShapes
+from weft.frontends.string_ids import KnownStrings, StringIds, Strings
 from weft.frontends.tensorflow.file.graph_def import FLOW, FunctionDef, GraphDef, NodeDef
 from weft.frontends.tensorflow.file.model_files import Port, SourceModel, read_model, result_of
-from weft.frontends.tensorflow.node_order import in_order, node_of
+from weft.frontends.tensorflow.lookup_tables import filled, initializer_of
+from weft.frontends.tensorflow.node_order import in_order, node_of, taken
 from weft.frontends.tensorflow.structured_control_flow import structured
-from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Held, Variable
+from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, ComplexTensor, Held, Variable
+from weft.frontends.tensorflow_operators.complex_numbers import joined
 from weft.frontends.tensorflow_operators.importing import named, translated
 from weft.frontends.tensorflow_operators.load_translations import load
-from weft.frontends.tensorflow_operators.registry import OUTPUTS, TABLE
+from weft.frontends.tensorflow_operators.registry import OUTPUTS, TABLE, translation_of
 from weft.frontends.unsupported import unsupported_operators
 from weft.frontends.wire_format import Malformed
 from weft.graph import Graph, Value
-from weft.graph.builder import CompileTimeConstant, Operand, PartialEvaluator
+from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
 from weft.runtime.metadata import ModelMetadata
 from weft.support.dtypes import DType
 from weft.support.errors import ModelError
@@ -30,6 +33,7 @@ MOST_CALLS: Final = 100_000
 """Nodes that may be imported; functions that are called several times multiply them."""
 
 HANDLES: Final = ("VarHandleOp", "VariableV2", "Variable")
+TABLES: Final = ("HashTableV2", "HashTable")
 INPUTS: Final = ("Placeholder",)
 _WRITES: Final = ("Assign", "ResourceScatter", "ResourceApply", "LookupTableInsert")
 
@@ -38,7 +42,8 @@ def from_tensorflow(model: str | os.PathLike[str] | bytes, shapes: Shapes | None
     """Imports a saved model, by its folder or its file, or a frozen graph, by its path or bytes.
 
     Inputs and outputs are those of the signature `serving_default`, or the only one; of a frozen graph, its placeholders, and the
-    nodes whose results no other node takes. *shapes* gives sizes to open dimensions by name, or whole shapes to inputs.
+    nodes whose results no other node takes. Complex outputs are real ones [..., 2]. *shapes* gives sizes to open dimensions by
+    name, or whole shapes to inputs.
 
     Raises `ModelError` for a model that is damaged or uses an unsupported attribute, naming the node, and `UnsupportedOperators`
     listing every operator that Weft does not have.
@@ -60,10 +65,11 @@ def _check_operators(source: SourceModel) -> None:
     waiting: list[tuple[str, Sequence[NodeDef], Iterable[str]]] = [("", source.graph.nodes, source.outputs.values())]
     while waiting:
         inside, nodes, ends = waiting.pop()
+        known = {n.name: n for n in nodes}
         for node in in_order({n.name: n for n in nodes}, ends, inside, strict=False):
-            if node.op not in TABLE and node.op not in (*HANDLES, *INPUTS):
+            if node.op not in TABLE and node.op not in (*HANDLES, *INPUTS, *TABLES):
                 missing.setdefault(node.op, []).append(f"{inside}{node.name}")
-            for name in node.functions():
+            for name in taken(node, known):
                 f = source.graph.functions.get(name)
                 if f is not None and name not in seen:
                     seen.add(name)
@@ -89,6 +95,7 @@ class _Importer:
         self.evaluator = PartialEvaluator(self.graph)
         self.images: dict[Value, Operand] = {}
         self.constants: dict[int, Held] = {}
+        self.strings: StringIds = KnownStrings(source.texts())
         self.left = MOST_CALLS
         self.open: list[str] = []
 
@@ -100,6 +107,10 @@ class _Importer:
         self._nodes(self.source.graph.nodes, self.source.outputs.values(), scope, "")
         for name, tensor in self.source.outputs.items():
             made = _result(scope, tensor, f"output {name}")
+            if isinstance(made, ComplexTensor):
+                made = joined(Builder(self.evaluator, f"output {name}"), made)
+            if isinstance(made, Strings):
+                made = self.strings.given(Builder(self.evaluator, f"output {name}"), made)
             if not isinstance(made, Value | CompileTimeConstant):
                 raise ModelError(f"the output {name!r} is no tensor", hint="save the model with tensors as outputs")
             self.graph.output(self.evaluator.value(made, f"output {name}"), name)
@@ -111,6 +122,10 @@ class _Importer:
         sizes = InputShapes(shapes or {}).resolve({n: _declared(p) for n, p in inputs.items()}, self.graph)
         scope: dict[str, Sequence[Held]] = {}
         for name, port in inputs.items():
+            if port.dtype == "string":
+                b = Builder(self.evaluator, f"input {name}")
+                scope[node_of(port.tensor)] = [self.strings.input(self.graph, b, name, sizes[name])]
+                continue
             if not isinstance(port.dtype, DType):
                 raise ModelError(
                     f"the input {name!r} is of {port.dtype}, which is not supported",
@@ -134,6 +149,8 @@ class _Importer:
         source = f"{node.op} {inside}{node.name}"
         if node.op in HANDLES:
             return [self._variable(node)]
+        if node.op in TABLES:
+            return [self._table(node)]
         if node.op in INPUTS:
             raise ModelError("it is an input that the signature does not have", where=source, hint=SAVE_AGAIN)
         if node.op == "Const" and id(node) in self.constants:
@@ -143,7 +160,7 @@ class _Importer:
         graph = self.evaluator.graph
         before = len(graph.nodes)
         graph.is_extended |= TABLE.is_foreign(node.op)
-        results = translated(c, lambda: _as_tuple(TABLE[node.op](c)), 0)
+        results = translated(c, lambda: _as_tuple(translation_of(c)(c)), 0)
         named(graph, before, results, [node.name])
         if node.op == "Const":
             self.constants[id(node)] = results[0]
@@ -160,8 +177,27 @@ class _Importer:
                     where=f"{node.op} {node.name}",
                     hint="save the model with all of its variables",
                 )
-            value = CompileTimeConstant(array, node.name)
+            value = self.strings.tensor(array) if array.dtype == object else CompileTimeConstant(array, node.name)
             found = self.constants[id(node)] = Variable(node.name, value) if node.op == "VarHandleOp" else value
+        return found
+
+    def _table(self, node: NodeDef) -> Held:
+        """Returns a table with what the model puts into it when it is loaded."""
+        found = self.constants.get(id(node))
+        if found is None:
+            source = initializer_of(self.source, node)
+            scope: dict[str, Sequence[Held]] = {}
+            nodes, inside, imports = self.source.graph.nodes, "", source.node
+            if source.function is not None:
+                given = dict(zip(source.function.arguments, source.inputs, strict=False))
+                self._nodes(nodes, [i for i in given.values() if node_of(i) != node.name], scope, "")
+                scope = {a: [_result(scope, i, node.name)] for a, i in given.items() if node_of(i) in scope}
+                nodes, inside = source.function.nodes, source.function.inside
+            ends = imports.inputs[1:]
+            self._nodes(nodes, ends, scope, inside)
+            held = [_result(scope, i, imports.name) for i in ends]
+            b = Builder(self.evaluator, f"{node.op} {inside}{imports.name}")
+            found = self.constants[id(node)] = filled(b, self.source, imports, held, self.strings)
         return found
 
     def call(self, name: object, inputs: Sequence[Held], evaluator: PartialEvaluator | None = None) -> list[Held]:
@@ -187,7 +223,7 @@ class _Importer:
         if f is None:
             raise ModelError(f"there is no function {name!r}", hint=SAVE_AGAIN)
         for node in f.nodes:
-            if node.op.startswith(_WRITES):
+            if node.op.startswith(_WRITES) and _is_seen(f, node):
                 raise ModelError(
                     "variables that change from call to call are not supported",
                     where=f"{node.op} {f.inside}{node.name}",
@@ -200,6 +236,14 @@ class _Importer:
         f = self._function(name)
         nodes = {n.name: n for n in f.nodes}
         return [_argument(f, nodes, r) for r in f.results]
+
+
+def _is_seen(f: FunctionDef, write: NodeDef) -> bool:
+    """Tells whether a function's results may depend on what a node writes: they read its variable."""
+    needed = list(in_order({n.name: n for n in f.nodes}, f.results, f.inside, strict=False))
+    variable = node_of(write.inputs[0]) if write.inputs else ""
+    read = [*f.results, *[i for n in needed for i in n.inputs]]
+    return write in needed or variable in map(node_of, read)
 
 
 def _argument(f: FunctionDef, nodes: Mapping[str, NodeDef], tensor: str) -> int | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+import numpy as np
+
 from weft.frontends.tensorflow.file.graph_def import NodeDef
 from weft.frontends.tensorflow.file.model_files import SAVE_AGAIN
 from weft.support.errors import ModelError
@@ -55,3 +57,20 @@ def in_order(
         if strict and any(n in open_ for n in needed):
             raise ModelError("its nodes form a cycle", where=f"{where}{name}", hint=SAVE_AGAIN)
         stack += [n for n in reversed(needed) if n not in done and n not in open_]
+
+
+_PASSED_ON = ("Identity", "PlaceholderWithDefault", "StopGradient")
+
+
+def taken(node: NodeDef, nodes: Mapping[str, NodeDef]) -> list[str]:
+    """Returns the functions that a node calls: of a conditional whose condition is a constant among *nodes*, one of two."""
+    functions = node.functions()
+    if node.op not in ("If", "StatelessIf") or len(functions) != 2:
+        return functions
+    condition = nodes.get(node_of(node.inputs[0]))
+    while condition is not None and condition.op in _PASSED_ON and condition.inputs:
+        condition = nodes.get(node_of(condition.inputs[0]))
+    value = condition.attributes.get("value") if condition is not None and condition.op == "Const" else None
+    if not isinstance(value, np.ndarray) or value.size != 1:
+        return functions
+    return [str(node.attributes["then_branch" if value.reshape(-1)[0] else "else_branch"])]

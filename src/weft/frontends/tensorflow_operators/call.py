@@ -13,6 +13,7 @@ import numpy as np
 
 from weft.frontends.channels_last import ChannelsLastBuilder
 from weft.frontends.known_inputs import KnownInputs
+from weft.frontends.string_ids import StringIds, Strings
 from weft.graph import Array, Value
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
 from weft.ir import ExprLike
@@ -54,12 +55,36 @@ class ListOfTensors:
         return ListOfTensors(self.dtype, zeros, self.count)
 
 
-Held: TypeAlias = "Operand | Variable | ListOfTensors | None"
+@dataclass(frozen=True)
+class ComplexTensor:
+    """A tensor of complex numbers: its real and its imaginary parts, of one shape and type."""
+
+    real: Operand
+    imaginary: Operand
+
+    @property
+    def parts(self) -> tuple[Operand, Operand]:
+        """Both parts."""
+        return self.real, self.imaginary
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that finds values by keys, both known while a model is imported: integers, ids of strings, or other numbers."""
+
+    keys: Array
+    values: Array
+    makes_strings: bool
+
+
+Held: TypeAlias = "Operand | Variable | ListOfTensors | ComplexTensor | Strings | Table | None"
 Results: TypeAlias = "Held | tuple[Held, ...]"
 
 
 class Library(Protocol):
-    """The functions that a model's nodes call: those of its library, or its subgraphs."""
+    """The functions that a model's nodes call: those of its library, or its subgraphs; and its strings."""
+
+    strings: StringIds
 
     def call(self, name: object, inputs: Sequence[Held], evaluator: PartialEvaluator | None = None) -> list[Held]:
         """Imports a function's body, called with *inputs*, in place or in the region of *evaluator*; returns its results."""
@@ -94,7 +119,19 @@ class Call(ChannelsLastBuilder, KnownInputs):
             self.fail("it calls a function, and the model has none", SAVE_AGAIN)
         return self._library
 
+    @property
+    def strings(self) -> StringIds:
+        """The strings that the model knows."""
+        return self.library.strings
+
     # inputs
+
+    def ids(self, i: int = 0) -> Operand:
+        """Returns the ids of input *i*; raises `ModelError` where it is no tensor of strings."""
+        found = self.inputs[i] if i < len(self.inputs) else None
+        if not isinstance(found, Strings):
+            self.fail(f"its input {i} is {_kind(found)}, not strings", SAVE_AGAIN)
+        return found.ids
 
     def tensor(self, i: int = 0, rank: int | None = None) -> Operand:
         """Returns input *i*; raises `ModelError` where it is absent, no tensor, or not of *rank* dimensions."""
@@ -111,6 +148,14 @@ class Call(ChannelsLastBuilder, KnownInputs):
         if not isinstance(found, Variable) or found.value is None:
             self.fail(f"its input {i} is {found!r}, not a variable that was saved", SAVE_AGAIN)
         return found.value
+
+    def complex(self, i: int = 0) -> ComplexTensor:
+        """Returns input *i* as complex numbers; the imaginary parts of real ones are zeros."""
+        found = self.inputs[i] if i < len(self.inputs) else None
+        if isinstance(found, ComplexTensor):
+            return found
+        real = self.tensor(i)
+        return ComplexTensor(real, self.add("full", shape=real.shape, value=0, dtype=real.dtype))
 
     def has(self, i: int) -> bool:
         """Tells whether there is an input *i*."""

@@ -7,10 +7,15 @@ from itertools import product
 from math import prod
 from typing import Any, Final
 
+import numpy as np
+
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call
 from weft.graph.builder import Operand, static_sizes
+from weft.graph.composites.run_time.late_windows import same_padded, same_pool
 from weft.graph.composites.windows import Window, halved, same_pads, transposed_pads
 from weft.ir import Expr
+
+LOWEST: Final = float(np.finfo(np.float32).min)
 
 MOST_TAPS: Final = 1 << 10
 """Places in a window of which each is a slice."""
@@ -98,9 +103,13 @@ def convolved(c: Call, x: Operand, weight: Operand, bias: Operand | None) -> Ope
     channels, each = (static_size(c, s, "the number of channels") for s in (first.shape[1], weight.shape[1]))
     if not each or channels % each:
         c.fail(f"its weight takes {each} channels, and its input has {channels}", SAVE_AGAIN)
+    if c.text("padding") == "SAME":
+        first, pads = same_padded(c, first, kernel, strides, dilations)
+    else:
+        pads = pads_of(c, kernel, strides, dilations, first.shape[2:])
     attributes: dict[str, Any] = {
         "strides": strides,
-        "pads": pads_of(c, kernel, strides, dilations, first.shape[2:]),
+        "pads": pads,
         "dilations": dilations,
         "group": channels // each,
     }
@@ -146,5 +155,7 @@ def pooled(c: Call, op: str, x: Operand, n: int) -> Operand:
     last = is_channels_last(c)
     first, kernel, strides = c.first(x, last=last), spatial(c, "ksize", n), spatial(c, "strides", n)
     ones = [1] * n
+    if c.text("padding") == "SAME":
+        return c.last(same_pool(c, op, first, kernel, strides, LOWEST), last=last)
     window = Window(kernel, strides, ones, pads_of(c, kernel, strides, ones, first.shape[2:]))
     return c.last(c.add(op, first, **window.attributes), last=last)

@@ -11,13 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from weft.frontends.tensorflow_operators.call import Call, Results
+from weft.frontends.string_ids import Strings
+from weft.frontends.tensorflow_operators.call import Call, ComplexTensor, Results
 from weft.frontends.translation_table import entering
 from weft.support.registry import Registry
 
 Translation: TypeAlias = Callable[[Call], Results]
 
 TABLE: Final = Registry[str, Translation]("TensorFlow operator")
+
+COMPLEX: Final = Registry[str, Translation]("TensorFlow operator on complex numbers")
+"""How operators are translated where complex numbers are among their inputs, if that is another way."""
+
+ON_STRINGS: Final = Registry[str, Translation]("TensorFlow operator on strings")
+"""How operators are translated where strings are among their inputs, if that is another way."""
 
 OUTPUTS: Final[dict[str, tuple[str, ...]]] = {}
 """The names of the outputs of operators that have several, by which functions refer to them."""
@@ -27,3 +34,22 @@ def translates(*names: str, outputs: tuple[str, ...] = ()) -> Callable[[Translat
     """Enters the decorated function as the translation of the operators called *names*, which have these *outputs*."""
     OUTPUTS.update(dict.fromkeys(names, outputs) if outputs else {})
     return entering(TABLE, names)
+
+
+def translates_complex(*names: str) -> Callable[[Translation], Translation]:
+    """Enters the decorated function as the translation of the operators called *names* where an input is complex."""
+    return entering(COMPLEX, names)
+
+
+def translates_strings(*names: str) -> Callable[[Translation], Translation]:
+    """Enters the decorated function as the translation of the operators called *names* where an input is of strings."""
+    return entering(ON_STRINGS, names)
+
+
+def translation_of(c: Call) -> Translation:
+    """Returns the translation of a node's operator."""
+    if c.op in COMPLEX and any(isinstance(x, ComplexTensor) for x in c.inputs):
+        return COMPLEX[c.op]
+    if c.op in ON_STRINGS and any(isinstance(x, Strings) for x in c.inputs):
+        return ON_STRINGS[c.op]
+    return TABLE[c.op]

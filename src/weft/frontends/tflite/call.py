@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.frontends.tensorflow_operators.call import Call, Held, Library, Results
-from weft.frontends.tensorflow_operators.registry import TABLE
+from weft.frontends.tensorflow_operators.registry import translation_of
 from weft.frontends.tflite.lite_model import Encoding, LiteOperator, LiteTensor
 from weft.frontends.tflite.variable_states import Variables
 from weft.graph import Value
@@ -48,18 +48,9 @@ class LiteCall(Call):
         """Returns input *i* as numbers: dequantised if it is quantised."""
         x = super().tensor(i, rank)
         described = self.given[i]
-        if described is not None and described.is_complex:
-            self.fail("complex numbers are only reshaped, or taken apart", "take their real and imaginary parts before")
         if described is None or described.encoding is None or not x.dtype.is_int:
             return x
         return self._numbers(x, described.encoding, described.encoding.axis)
-
-    def pairs(self, i: int = 0) -> Operand:
-        """Returns input *i*, complex numbers, as real ones: pairs in a last dimension more."""
-        described = self.given[i]
-        if described is None or not described.is_complex:
-            self.fail(f"its input {i} is of no complex numbers", "convert the model again")
-        return super().tensor(i)
 
     def weight(self, i: int, perm: Sequence[int]) -> Operand:
         """Returns input *i* as numbers with its dimensions in another order, in which its integers are kept."""
@@ -135,7 +126,8 @@ class LiteCall(Call):
             ]
             inputs = [v for v in inputs if v is not None]
         settings = {**self.attributes, **attributes}
-        return TABLE[op](Call(self.evaluator, self.source, op, inputs, settings, self.images, self._library))
+        c = Call(self.evaluator, self.source, op, inputs, settings, self.images, self._library)
+        return translation_of(c)(c)
 
     def activated(self, y: Operand, option: str = "fused", b: Builder | None = None) -> Operand:
         """Returns *y* through the function that an *option* names, added by *b*, that of a loop's step, if one is given."""

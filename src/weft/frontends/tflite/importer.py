@@ -10,7 +10,9 @@ import numpy as np
 
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
-from weft.frontends.tensorflow_operators.call import Held, Variable
+from weft.frontends.string_ids import KnownStrings, StringIds
+from weft.frontends.tensorflow_operators.call import ComplexTensor, Held, Variable
+from weft.frontends.tensorflow_operators.complex_numbers import joined
 from weft.frontends.tensorflow_operators.importing import named, translated
 from weft.frontends.tensorflow_operators.load_translations import load
 from weft.frontends.tflite import ops
@@ -22,7 +24,7 @@ from weft.frontends.tflite.registry import TABLE
 from weft.frontends.tflite.variable_states import Variables
 from weft.frontends.unsupported import unsupported_operators
 from weft.graph import Graph, Value
-from weft.graph.builder import CompileTimeConstant, Operand, PartialEvaluator
+from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
 from weft.runtime.metadata import ModelMetadata
 from weft.support.errors import ModelError
 from weft.support.lazy_import import import_all
@@ -70,6 +72,7 @@ class _Importer:
         self.graph = Graph("main")
         self.evaluator = PartialEvaluator(self.graph)
         self.variables = Variables(self.evaluator)
+        self.strings: StringIds = KnownStrings(())
         self.images: dict[Value, Operand] = {}
         self.constants: dict[int, CompileTimeConstant] = {}
         self.left = MOST_CALLS
@@ -96,6 +99,8 @@ class _Importer:
         results = self.call(0, given)
         taken: set[str] = set()
         for n, (k, x) in enumerate(zip(main.outputs, results, strict=True)):
+            if isinstance(x, ComplexTensor):
+                x = joined(Builder(self.evaluator, f"output {names[k]}"), x)
             if not isinstance(x, Value | CompileTimeConstant):
                 raise ModelError(f"the output {names[k]!r} is no tensor", hint=DOWNLOAD)
             name = names[k] if names[k] not in taken else f"{names[k]}_{n}"
@@ -177,7 +182,7 @@ def _finished(c: LiteCall, operator: LiteOperator) -> tuple[Held, ...]:
     """Returns the results of an operator, through its fused function, and quantised where they are."""
     found = TABLE[operator.kind](c)
     results = list(found) if isinstance(found, tuple) else [found]
-    if "fused" in operator.options:
+    if c.integer("fused", 0):
         results[0] = c.activated(_tensor(c, results[0]))
     return tuple([c.encoded(x, k) for k, x in enumerate(results[: len(c.made)])])
 

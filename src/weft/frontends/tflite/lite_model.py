@@ -18,7 +18,6 @@ from weft.frontends.tflite.flatbuffer import Damaged, Table, root
 from weft.frontends.tflite.model_metadata import ENTRY
 from weft.frontends.tflite.schema import (
     BUILTINS,
-    COMPLEX,
     CUSTOM,
     INT4,
     MIRRORS,
@@ -60,11 +59,6 @@ class LiteTensor:
     def dtype(self) -> DType | None:
         """The element type; None for one that Weft lacks."""
         return TYPES.get(self.type_)
-
-    @property
-    def is_complex(self) -> bool:
-        """Tells whether the elements are complex numbers, which a graph has as pairs in a last dimension more."""
-        return self.type_ == COMPLEX
 
     @property
     def type_name(self) -> str:

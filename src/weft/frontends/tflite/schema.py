@@ -30,9 +30,6 @@ TYPES: Final[dict[int, DType]] = {
 INT4: Final = 17
 """Integers of 4 bits, two in a byte, the first in its low half; weights alone are of this type."""
 
-COMPLEX: Final = 8
-"""Complex numbers of two float32; no constants are of this type."""
-
 TYPE_NAMES: Final = {5: "string", 8: "complex64", 11: "complex128", 13: "resource", 14: "variant", 17: "int4"}
 
 _NAMES: Final = (

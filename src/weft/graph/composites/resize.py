@@ -93,6 +93,22 @@ def resample_axis(
     return b.add("where", CompileTimeConstant(outside), b.scalar(extrapolation, x.dtype), y)
 
 
+def area_axis(b: Builder, x: Operand, d: int, size: int) -> Operand:
+    """Returns the means of *size* equal stretches of dimension *d*, in which elements count by the part that lies inside."""
+    old = x.shape[d]
+    if not isinstance(old, Const) or not old.value:
+        b.fail(f"dimension {d} of {x!r}, of symbolic size, is not averaged over", "give it a number in `shapes`")
+    step = int(old.value) / size
+    begins = np.arange(size) * step
+    first, last = np.floor(begins), np.ceil(begins + step)
+    taps = first[:, None] + np.arange(int((last - first).max()))
+    low, high = np.maximum(taps, begins[:, None]), np.minimum(taps + 1, begins[:, None] + step)
+    weights = np.maximum(high - low, 0) / step
+    places = np.minimum(taps, int(old.value) - 1).astype(np.int64)
+    tables = CompileTimeConstant(places), CompileTimeConstant(weights.astype(np.float32))
+    return b.add("resample", b.cast(x, f32), *tables, axis=d)
+
+
 def _by_table(b: Builder, x: Operand, d: int, axis: Axis, at: Floats, how: Filter) -> Operand:
     """Samples dimension *d* at the coordinates *at*."""
     if how.mode == "nearest":

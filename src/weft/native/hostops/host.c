@@ -43,6 +43,9 @@ int32_t weft_host(weft_ctx *ctx, int32_t operator, const int64_t *args) {
     case WEFT_STRING_PARSE: return weft_string_parse(s, ids, count, args[4], POINTER(void, 5), POINTER(int64_t, 6));
     case WEFT_STRING_TOKENS:
       return weft_string_tokens(s, ids, count, POINTER(const int32_t, 4), args[5], args + 6, POINTER(int64_t, 12));
+    case WEFT_STRING_HASH: return weft_string_hash(s, ids, count, args + 4, POINTER(uint64_t, 7));
+    case WEFT_STRING_REPLACE:
+      return weft_string_replace(s, ids, count, POINTER(const int32_t, 4), args[5], args + 6, POINTER(int64_t, 8));
     default: return WEFT_FAILED_ASSERT;
   }
 }

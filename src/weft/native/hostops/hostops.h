@@ -14,7 +14,9 @@ enum weft_host_operator { /* all begin with (pool, its bytes, elements, their nu
   WEFT_STRING_MATCH,
   WEFT_STRING_FORMAT,
   WEFT_STRING_PARSE, /* then WEFT_FRESH_SEED, of weft_abi.h */
-  WEFT_STRING_TOKENS = WEFT_FRESH_SEED + 1
+  WEFT_STRING_TOKENS = WEFT_FRESH_SEED + 1,
+  WEFT_STRING_HASH,
+  WEFT_STRING_REPLACE
 };
 
 #endif

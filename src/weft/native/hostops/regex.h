@@ -1,4 +1,4 @@
-/* Regular expressions, compiled by frontends.onnx.ops.text.regular_expressions. */
+/* Regular expressions, compiled by frontends.regular_expressions. */
 #ifndef WEFT_REGEX_H
 #define WEFT_REGEX_H
 

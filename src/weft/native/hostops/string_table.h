@@ -57,6 +57,11 @@ int32_t weft_string_match(weft_strings *s, const int64_t *ids, int64_t count, co
  * of a row, where it is -1 the number of tokens is written instead. */
 int32_t weft_string_tokens(weft_strings *s, const int64_t *ids, int64_t count, const int32_t *programs, int64_t words,
                            const int64_t *how, int64_t *out);
+/* How: 0 for fingerprints, 1 for SipHash; the two halves of its key. */
+int32_t weft_string_hash(const weft_strings *s, const int64_t *ids, int64_t count, const int64_t *how, uint64_t *out);
+/* How: the id of what takes a match's place; 1 for all matches, 0 for the first. */
+int32_t weft_string_replace(weft_strings *s, const int64_t *ids, int64_t count, const int32_t *program, int64_t words,
+                            const int64_t *how, int64_t *out);
 int32_t weft_string_format(weft_strings *s, const void *numbers, int64_t count, int64_t dtype, int64_t *out);
 int32_t weft_string_parse(weft_strings *s, const int64_t *ids, int64_t count, int64_t dtype, void *out, int64_t *bad);
 

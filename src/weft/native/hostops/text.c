@@ -138,8 +138,10 @@ int32_t weft_string_case(weft_strings *s, const int64_t *ids, int64_t count, int
     if (made == NULL) return WEFT_NO_MEMORY;
     for (; at < end; at = next) {
       uint32_t point = weft_utf8_read(at, end, &next);
-      if (point == 0xfffd && next == at + 1) made[bytes++] = *at; /* no UTF-8: it stays as it is */
-      else bytes += weft_utf8_write(upper != 0 ? weft_upper(point) : weft_lower(point), made + bytes);
+      int is_kept = upper >= 2 && point >= 0x80; /* where letters are those of ASCII alone */
+      if (is_kept || (point == 0xfffd && next == at + 1)) /* no UTF-8: it stays as it is */
+        for (const char *from = at; from < next; from++) made[bytes++] = *from;
+      else bytes += weft_utf8_write(upper % 2 != 0 ? weft_upper(point) : weft_lower(point), made + bytes);
     }
     out[i] = weft_string_id(s, made, bytes);
     if (out[i] < 0) return WEFT_NO_MEMORY;

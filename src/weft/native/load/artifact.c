@@ -115,12 +115,12 @@ static int32_t check_features(const weft_model *m, weft_error *error) {
   if (m->features == 0) return WEFT_OK; /* to ask costs a virtual machine some microseconds */
   weft_processor_read(&processor);
   for (int32_t i = 0; i < m->features; i++) {
-    if (weft_same(weft_feature_at(m, i), "weft.state")) continue; /* which a Weft without states lacks */
-    if (weft_same(weft_feature_at(m, i), "weft.initial")) continue; /* likewise, of values that states begin with */
+    if (weft_same(weft_feature_at(m, i), "weft.state") || weft_same(weft_feature_at(m, i), "weft.initial")) continue; /* as some lack */
     if (m->on_device && weft_same(weft_feature_at(m, i), DEVICE)) continue;
-    if (weft_same(weft_feature_at(m, i), "weft.random")) continue; /* likewise */
+    if (weft_same(weft_feature_at(m, i), "weft.random")) continue;
 #ifndef WEFT_FREESTANDING
-    if (weft_same(weft_feature_at(m, i), "weft.strings") || weft_same(weft_feature_at(m, i), "weft.tokens")) continue;
+    if (weft_same(weft_feature_at(m, i), "weft.strings") || weft_same(weft_feature_at(m, i), "weft.tokens") ||
+        weft_same(weft_feature_at(m, i), "weft.texts")) continue;
 #endif
     if (weft_processor_has(&processor, weft_feature_at(m, i))) continue;
     const char *need = of_runtime(weft_feature_at(m, i));

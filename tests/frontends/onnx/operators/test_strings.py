@@ -16,7 +16,7 @@ from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper
 from tests.frontends.onnx.nodes import by_runtime, model_of, node
 
 import weft
-from weft.frontends.onnx.string_pool import in_case
+from weft.frontends.string_ids import in_case
 from weft.support.errors import InputError, ModelError, RuntimeFailure
 
 STRING = TensorProto.STRING

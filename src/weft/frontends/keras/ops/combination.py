@@ -41,10 +41,12 @@ def average(c: Call) -> Operand:
     return c.pointwise(lambda *v: c.add("mul", reduce(lambda a, b: c.add("add", a, b), v), share), *operands)
 
 
-@translates("Concatenate", "ops.Concatenate")
+@translates("Concatenate", "TFDConcat", "ops.Concatenate")
 def concatenate(c: Call) -> Operand:
     """Tensors one after another along a dimension."""
-    tensors = [c.cast(x, f32) if x.dtype.is_float else x for x in c.tensors()]
+    given = c.tensors()
+    is_mixed = any(x.dtype.is_float for x in given) or len({x.dtype for x in given}) > 1
+    tensors = [c.cast(x, f32) for x in given] if is_mixed else given
     axis = c.axis_of(c.integer("axis", -1), tensors[0].rank)
     return c.along(lambda d, *v: c.add("concat", *v, axis=d), axis, *tensors)
 

@@ -11,7 +11,8 @@ from weft.frontends.keras.ops.nonlinearity import activated, activation_of
 from weft.frontends.keras.registry import Translation, translates
 from weft.graph import Array
 from weft.graph.builder import Operand
-from weft.graph.composites.windows import halved, same_pads
+from weft.graph.composites.run_time.late_windows import same_padded
+from weft.graph.composites.windows import halved
 
 
 def outputs_first(kernel: Array) -> Array:
@@ -27,15 +28,17 @@ def depthwise_kernel(kernel: Array) -> Array:
     return moved.reshape(moved.shape[0] * moved.shape[1], 1, *moved.shape[2:])
 
 
-def padding_of(c: Call, x: Operand, kernel: list[int], strides: list[int], dilations: list[int]) -> list[int]:
-    """Returns the pads around images *x* whose channels are first."""
+def padded(
+    c: Call, x: Operand, kernel: list[int], strides: list[int], dilations: list[int]
+) -> tuple[Operand, list[int]]:
+    """Returns images whose channels are first, with padding along symbolic sizes, and the pads around them."""
     n, padding = len(kernel), c.text("padding", "valid")
     if padding == "valid":
-        return [0] * (2 * n)
+        return x, [0] * (2 * n)
     if padding == "same":
-        return same_pads(c, kernel, strides, dilations, x.shape[2:], lower=False)
+        return same_padded(c, x, kernel, strides, dilations)
     if padding == "causal" and n == 1:
-        return [dilations[0] * (kernel[0] - 1), 0]
+        return x, [dilations[0] * (kernel[0] - 1), 0]
     return c.fail(f"there is no padding {padding!r} here", "use 'same' or 'valid'")
 
 
@@ -48,7 +51,7 @@ def convolved(c: Call, x: Operand, weight: Operand, bias: Operand | None, group:
     """Convolves images whose channels are first."""
     n = weight.rank - 2
     strides, dilations = c.ints("strides", n), c.ints("dilation_rate", n)
-    pads = padding_of(c, x, sizes_of(weight), strides, dilations)
+    x, pads = padded(c, x, sizes_of(weight), strides, dilations)
     settings: dict[str, Any] = {"strides": strides, "pads": pads, "dilations": dilations, "group": group}
     return c.add("conv2d", x, weight, bias, **settings)
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import numpy as np
+
 from weft.frontends.keras.call import Call
-from weft.frontends.keras.ops.convolution import padding_of
+from weft.frontends.keras.ops.convolution import padded
 from weft.frontends.keras.registry import Translation, translates
 from weft.graph.builder import Operand
 from weft.graph.composites.pooling import adaptive_pool, spatial_axes
+from weft.graph.composites.run_time.late_windows import same_pool
 from weft.graph.composites.windows import Window
+
+LOWEST: Final = float(np.finfo(np.float32).min)
 
 
 def _pool(n: int, op: str) -> Translation:
@@ -17,8 +24,10 @@ def _pool(n: int, op: str) -> Translation:
         x = c.first(c.floats(rank=n + 2), last=c.channels_last)
         kernel = c.ints("pool_size", n, 2)
         strides = c.ints("strides", n) if c.has("strides") else kernel
-        window = Window(kernel, strides, [1] * n, padding_of(c, x, kernel, strides, [1] * n))
-        return c.last(c.add(op, x, **window.attributes), last=c.channels_last)
+        if c.text("padding", "valid") == "same":
+            return c.last(same_pool(c, op, x, kernel, strides, LOWEST), last=c.channels_last)
+        made, pads = padded(c, x, kernel, strides, [1] * n)
+        return c.last(c.add(op, made, **Window(kernel, strides, [1] * n, pads).attributes), last=c.channels_last)
 
     return translate
 

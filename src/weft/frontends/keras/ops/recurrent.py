@@ -37,13 +37,14 @@ def recurrent(c: Call) -> Operand | tuple[Operand, ...]:
 def _of_weights(c: Call, cell: Weights) -> Operand | tuple[Operand, ...]:
     """Returns the outputs of all steps, or the last, and if asked for its states; the cell has the weights."""
     kind = c.layer.kind
-    c.refuse("stateful", False)
     x = c.transpose(c.floats(rank=3), [1, 0, 2])
     backwards, mask = c.flag("go_backwards"), c.mask()
     counts = None if mask is None else c.transpose(mask, [1, 0])
     direction = _direction(c, cell, x, forward=not backwards)
     y, states = recurrent_layer(c, x, [direction], _cell(c, kind), mask=counts)
     ends = [element(c, s, 0, 0) for s in states]
+    if c.flag("stateful"):
+        c.states.left(c.layer.name, ends)
     shown = None if counts is None else _shown(c, counts, backwards=backwards)
     if c.flag("return_sequences"):
         steps = _zero_unless(c, shown, element(c, y, 1, 0))
@@ -71,7 +72,9 @@ def one_step(c: Call) -> tuple[Operand, ...]:
     config = {**c.layer.config, "return_state": True}
     layer = replace(c.layer, kind=c.layer.kind.removesuffix("Cell"), config=config)
     steps, given = [c.reshape(x, [x.shape[0], 1, x.shape[1]])], {"initial_state": states}
-    made = _of_weights(Call(c.evaluator, layer, c.weights, steps, given, c.images, c.masks, c.inner), c.weights)
+    made = _of_weights(
+        Call(c.evaluator, layer, c.weights, steps, given, c.images, c.masks, c.inner, c.strings, c.states), c.weights
+    )
     return made if isinstance(made, tuple) else (made,)
 
 
@@ -103,7 +106,7 @@ def _call(c: Call, cell: Layer, layer: Layer, positional: Sequence[Any], named: 
     if kind not in _GATES or kind == cell.kind:
         c.fail(f"its cell is a {cell.kind}, not one of Keras's own", "use an LSTMCell, a GRUCell or a SimpleRNNCell")
     whole = replace(layer, kind=kind, config={**cell.config, **layer.config})
-    return Call(c.evaluator, whole, c.weights, positional, named, c.images, c.masks, c.inner)
+    return Call(c.evaluator, whole, c.weights, positional, named, c.images, c.masks, c.inner, c.strings, c.states)
 
 
 def _shown(c: Call, counts: Operand, *, backwards: bool) -> Operand | None:
@@ -154,6 +157,8 @@ def _direction(c: Call, cell: Weights, x: Operand, *, forward: bool) -> Directio
 def _initial(c: Call, x: Operand, hidden: Any, count: int) -> tuple[Operand, ...]:
     """Returns the states before the first step: those given, or zeros."""
     given = _given_states(c)
+    if given is None and c.flag("stateful"):
+        return c.states.taken(c, c.layer.name, (x.shape[1], hidden), count)
     if given is None:
         return tuple(c.add("full", shape=(x.shape[1], hidden), value=0, dtype=f32) for _ in range(count))
     states = given if isinstance(given, list) else [given]

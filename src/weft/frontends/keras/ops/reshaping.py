@@ -9,7 +9,7 @@ from typing import Final
 from weft.frontends.keras.call import Call
 from weft.frontends.keras.registry import Translation, translates
 from weft.graph.builder import Operand, static_sizes, total
-from weft.graph.composites.resize import resample_axis
+from weft.graph.composites.resize import area_axis, resample_axis
 from weft.graph.composites.sampling import TENSORFLOW_STEPS, Filter
 from weft.graph.composites.slicing import reshape_open
 from weft.ops import simplify_size
@@ -113,10 +113,11 @@ def _up_sampling(n: int) -> Translation:
 @translates("Resizing")
 def resizing(c: Call) -> Operand:
     """Images of another size, which may keep their aspect ratio: their middle, or all of them with a border."""
-    how = _FILTERS.get(c.text("interpolation", "bilinear"))
-    if how is None:
-        c.fail(f"interpolation {c.text('interpolation')!r} is not supported", f"use one of {', '.join(_FILTERS)}")
-    if c.flag("antialias") and how.mode != "nearest":
+    kind = c.text("interpolation", "bilinear")
+    how = _FILTERS.get(kind)
+    if how is None and kind != "area":
+        c.fail(f"interpolation {kind!r} is not supported", f"use one of area, {', '.join(_FILTERS)}")
+    if how is not None and c.flag("antialias") and how.mode != "nearest":
         how = replace(how, antialias=True, exclude_outside=True, steps=0)
     x = c.first(c.floats(rank=4), last=c.channels_last)
     wanted = c.integer("height"), c.integer("width")
@@ -127,9 +128,10 @@ def resizing(c: Call) -> Operand:
     return c.last(_resized(c, x, wanted, how), last=c.channels_last)
 
 
-def _resized(c: Call, x: Operand, wanted: tuple[int, int], how: Filter) -> Operand:
+def _resized(c: Call, x: Operand, wanted: tuple[int, int], how: Filter | None) -> Operand:
+    """Returns images of another size, by a filter, or means of equal parts of them."""
     for d, size in enumerate(wanted, 2):
-        x = resample_axis(c, x, d, size, how)
+        x = area_axis(c, x, d, size) if how is None else resample_axis(c, x, d, size, how)
     return x
 
 

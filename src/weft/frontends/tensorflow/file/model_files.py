@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from weft.frontends.content import HEAD, existing, name_of
 from weft.frontends.protobuf_message import Message
+from weft.frontends.string_ids import ENCODING
 from weft.frontends.tensorflow.claims import SAVED_MODEL, is_saved_model
 from weft.frontends.tensorflow.file.checkpoint import Checkpoint, mapped
 from weft.frontends.tensorflow.file.graph_def import FLOW, GraphDef, NodeDef, graph_def
@@ -41,6 +44,25 @@ class SourceModel:
     inputs: Mapping[str, Port]
     outputs: Mapping[str, str]
     variables: Mapping[str, Array] = field(default_factory=dict)
+    assets: Path | None = None
+    """The folder of the files that vocabularies are in."""
+
+    def texts(self) -> Iterator[str]:
+        """Yields the strings of all constants, and of the names of the lines of files that tables are read from."""
+        for nodes in (self.graph.nodes, *[f.nodes for f in self.graph.functions.values()]):
+            for node in nodes:
+                value = node.attributes.get("value") if node.op == "Const" else None
+                yield from [str(node.attributes[k]) for k in ("rewrite", "separator") if k in node.attributes]
+                yield from value.reshape(-1).tolist() if isinstance(value, np.ndarray) and value.dtype == object else ()
+        for array in self.variables.values():
+            yield from array.reshape(-1).tolist() if array.dtype == object else ()
+        for path in sorted(self.assets.glob("*")) if self.assets is not None and self.assets.is_dir() else ():
+            yield from vocabulary_lines(path)
+
+
+def vocabulary_lines(path: Path) -> list[str]:
+    """Returns the lines of a file of a model."""
+    return [str(line, *ENCODING) for line in path.read_bytes().splitlines()]
 
 
 def read_model(model: str | os.PathLike[str] | bytes) -> SourceModel:
@@ -63,7 +85,8 @@ def files_of(path: Path) -> list[Path]:
     folder = path if path.is_dir() else path.parent if path.name == SAVED_MODEL else None
     if folder is None:
         return [path]
-    return [folder / SAVED_MODEL, *sorted(p for p in (folder / "variables").glob("variables.*") if p.is_file())]
+    beside = [*(folder / "variables").glob("variables.*"), *(folder / "assets").glob("*")]
+    return [folder / SAVED_MODEL, *sorted(p for p in beside if p.is_file())]
 
 
 def _frozen(data: bytes | memoryview) -> SourceModel:
@@ -133,7 +156,17 @@ def _saved(message: Message, folder: Path | None) -> SourceModel:
         )
     inputs = {name: _port(m) for name, m in sorted(signature.entries(1), key=lambda e: e[0])}
     outputs = {name: _port(m).tensor for name, m in sorted(signature.entries(2), key=lambda e: e[0])}
-    return SourceModel(graph, inputs, outputs, _variables(graph, folder))
+    variables = {**_variables(graph, folder), **_names_of_files(graph, chosen)}
+    return SourceModel(graph, inputs, outputs, variables, folder / "assets" if folder else None)
+
+
+def _names_of_files(graph: GraphDef, meta_graph: Message) -> dict[str, Array]:
+    """Returns the variables that hold names of files beside the model."""
+    names = {_node_of(m.inner(1).text(1)): m.text(2) for m in meta_graph.messages(6)}
+    nodes = [
+        n for n in _of(graph.nodes, ("AssignVariableOp",)) if len(n.inputs) == 2 and _node_of(n.inputs[1]) in names
+    ]
+    return {_node_of(n.inputs[0]): np.asarray(names[_node_of(n.inputs[1])], object) for n in nodes}
 
 
 def _port(message: Message) -> Port:

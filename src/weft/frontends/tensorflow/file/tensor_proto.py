@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from weft.frontends.protobuf_message import Message
+from weft.frontends.string_ids import ENCODING
 from weft.frontends.wire_format import Malformed
 from weft.graph import Array
 from weft.ops import MOST_DIMENSIONS
@@ -31,6 +32,12 @@ TYPES: Final[dict[int, DType]] = {
     23: SCALARS["u64"],
 }
 TYPE_NAMES: Final = {7: "string", 8: "complex64", 18: "complex128", 20: "resource", 21: "variant"}
+_PARTS: Final[dict[DType | str, tuple[DType, int]]] = {
+    "complex64": (SCALARS["f32"], 9),
+    "complex128": (SCALARS["f64"], 12),
+}
+"""The types of the parts of complex numbers, and the fields that list them in pairs."""
+
 LARGEST_FILLED: Final = 1 << 26
 """Elements of a constant of which the file has fewer: the last one is repeated."""
 
@@ -67,17 +74,33 @@ def shape_of(message: Message) -> list[int] | None:
 
 
 def tensor_array(message: Message) -> Array | str:
-    """Returns a constant's elements, or the name of a type that Weft lacks."""
+    """Returns a constant's elements, strings as objects, or the name of a type that Weft lacks."""
     dtype = type_named(message.integer(1))
     shape = shape_of(message.inner(2))
     if shape is None or any(n < 0 for n in shape):
         raise Malformed
+    if dtype == "string":
+        texts = np.empty(sum(1 for _ in message.blobs(8)), object)
+        texts[:] = [str(text, *ENCODING) for text in message.blobs(8)]
+        return _filled(texts, shape) if len(texts) else np.full(_checked(shape), "", object)
+    content = message.bytes(4)
+    if dtype in _PARTS:
+        part, field = _PARTS[dtype]
+        pairs = content if len(content) else message.fixed(field)
+        if len(pairs) % (2 * part.numpy.itemsize):
+            raise Malformed
+        return _filled(np.frombuffer(pairs, part.numpy).view(str(dtype)), shape)
     if isinstance(dtype, str):
         return dtype
-    content = message.bytes(4)
     if len(content):
         return array_of(content, dtype, shape)
     return _filled(_listed(message, dtype), shape)
+
+
+def _checked(shape: list[int]) -> list[int]:
+    if math.prod(shape) > LARGEST_FILLED:
+        raise Malformed
+    return shape
 
 
 def array_of(data: memoryview, dtype: DType, shape: list[int]) -> Array:

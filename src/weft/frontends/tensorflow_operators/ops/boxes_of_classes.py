@@ -6,6 +6,7 @@ from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import Operand, static_sizes
 from weft.graph.composites.detection.suppression import best_boxes
+from weft.ir import ONE
 from weft.support.dtypes import f32, i32, i64
 
 
@@ -13,7 +14,7 @@ from weft.support.dtypes import f32, i32, i64
 def combined_non_max_suppression(c: Call) -> Results:
     """The best boxes of all classes in each image, their scores and classes, filled up with zeros, and how many they are."""
     boxes, scores = c.tensor(0, 4), c.permuted(c.tensor(1, 3), [0, 2, 1])
-    known = static_sizes([*scores.shape, boxes.shape[2]])
+    images, known = scores.shape[0], static_sizes([ONE, *scores.shape[1:], boxes.shape[2]])
     each, most = (int(c.number_at(i, what)) for i, what in ((2, "the boxes of a class"), (3, "the number of boxes")))
     if known is None or known[3] not in (1, known[1]) or each < 1 or most < 1:
         c.fail(f"its boxes {boxes!r} and scores {scores!r} make {each} of a class, {most} at most", SAVE_AGAIN)
@@ -22,10 +23,10 @@ def combined_non_max_suppression(c: Call) -> Results:
     limits = [c.scalar(each, i64), c.tensor(4), c.tensor(5)]
     by_class = c.permuted(boxes, [0, 2, 1, 3])
     shared = known[3] == 1
-    given = c.reshape(by_class, [known[0], known[2], 4]) if shared else by_class
+    given = c.reshape(by_class, [images, known[2], 4]) if shared else by_class
     found = best_boxes(c, given, scores, limits, each, most)
     places = found.places if shared else _joined(c, found.classes, found.places, known[2])
-    rows = c.reshape(by_class, [known[0], known[3] * known[2], 4])
+    rows = c.reshape(by_class, [images, known[3] * known[2], 4])
     corners = c.add("gather_nd", rows, c.reshape(places, [*places.shape, 1]), batch_dims=1)
     if c.flag("clip_boxes", True):
         corners = c.add("clip", corners, c.scalar(0, f32), c.scalar(1, f32))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from functools import partial, reduce
-from typing import Final
-
-import numpy as np
 
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call
 from weft.frontends.tensorflow_operators.images import (
+    LOWEST,
     convolved,
     is_channels_last,
     pooled,
@@ -18,8 +16,6 @@ from weft.frontends.tensorflow_operators.images import (
 )
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import Operand
-
-LOWEST: Final = float(np.finfo(np.float32).min)
 
 
 def outputs_first(c: Call, kernel: Operand) -> Operand:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results
+from weft.frontends.string_ids import Strings
+from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, ComplexTensor, Results
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph import Array
 from weft.graph.builder import Operand, static_sizes, total
@@ -16,10 +17,13 @@ from weft.support.dtypes import DType, i32, i64
 
 @translates("Const")
 def const(c: Call) -> Results:
-    """A tensor of the file; nothing for texts, such as names of devices."""
-    if isinstance(c.attributes.get("value"), str) and c.text("value") == "string":
-        return None
-    return c.constant(c.value("value", np.ndarray))
+    """A tensor of the file."""
+    array = c.value("value", np.ndarray)
+    if array.dtype == object:
+        return Strings(c.strings.tensor(array))
+    return (
+        ComplexTensor(c.constant(array.real), c.constant(array.imag)) if array.dtype.kind == "c" else c.constant(array)
+    )
 
 
 @translates(

@@ -6,7 +6,8 @@ import math
 from functools import partial, reduce
 from typing import Final
 
-from weft.frontends.tensorflow_operators.call import Call
+from weft.frontends.tensorflow_operators.call import Call, ComplexTensor, Results
+from weft.frontends.tensorflow_operators.complex_numbers import PARTS
 from weft.frontends.tensorflow_operators.registry import Translation, translates
 from weft.graph.builder import Operand
 from weft.graph.composites.numerics import special_functions
@@ -241,8 +242,13 @@ def select(c: Call) -> Operand:
 
 
 @translates("Cast")
-def cast(c: Call) -> Operand:
-    """Converts elements; floats to integers towards zero."""
+def cast(c: Call) -> Results:
+    """Converts elements; floats to integers towards zero, real numbers to complex ones and these to their real parts."""
+    to = c.attributes.get("DstT")
+    if to in PARTS:
+        return ComplexTensor(*[c.cast(v, PARTS[to]) for v in c.complex().parts])
+    if isinstance(c.inputs[0], ComplexTensor):
+        c.inputs = [c.inputs[0].real]
     dtype = c.dtype("DstT")
     return c.pointwise(lambda x: c.cast(x, dtype), c.tensor())
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from weft.frontends.tensorflow_operators.call import Call
+import numpy as np
+
+from weft.frontends.tensorflow_operators.call import Call, Results
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import Operand
 from weft.graph.composites.einsum import einsum
 from weft.graph.composites.numerics import linear_algebra as matrices
+from weft.support.dtypes import DType, i64
 
 
 def _turned(c: Call, x: Operand, *, turns: bool) -> Operand:
@@ -20,6 +23,8 @@ def matmul(c: Call) -> Operand:
     a, b = c.tensor(0), c.tensor(1)
     if min(a.rank, b.rank) < 2:
         c.fail(f"{a!r} and {b!r} are no matrices", "save the model again")
+    to = c.attributes.get("Tout")  # integers of 8 bits are multiplied, and summed, in more
+    a, b = (c.cast(x, to) if isinstance(to, DType) else x for x in (a, b))
     turns = ("transpose_a", "transpose_b") if c.op == "MatMul" else ("adj_x", "adj_y")
     return c.add("matmul", _turned(c, a, turns=c.flag(turns[0])), _turned(c, b, turns=c.flag(turns[1])))
 
@@ -77,3 +82,49 @@ def solve_triangular(c: Call) -> Operand:
     if a.rank != right.rank:
         c.fail(f"{a!r} and {right!r} have other batch dimensions", "give both the same ones")
     return c.add("solve_triangular", _turned(c, a, turns=turns), right, upper=lower == turns, unit=False)
+
+
+@translates("LogMatrixDeterminant", outputs=("sign", "log_abs_determinant"))
+def log_determinant(c: Call) -> Results:
+    """The signs of the determinants of matrices, and the logarithms of their sizes."""
+    packed, rows = c.add_many("lu", c.tensor())
+    factors = matrices.diagonal(c, packed)
+    last = factors.rank - 1
+    n = matrices.sides(c, packed)[0]
+    stays = c.add("equal", c.cast(rows, i64), c.add("range", start=0, size=n, step=1))
+    swaps = c.add("where", stays, c.scalar(1, factors.dtype), c.scalar(-1, factors.dtype))
+    signs = c.add("mul", c.add("sign", factors), swaps)
+    sizes = c.add("reduce_sum", c.add("log", c.add("abs", factors)), axes=(last,), keepdims=False)
+    return c.add("reduce_prod", signs, axes=(last,), keepdims=False), sizes
+
+
+@translates("Qr", outputs=("q", "r"))
+def qr(c: Call) -> Results:
+    """Orthogonal columns, and an upper triangle, of which matrices are the products."""
+    x = c.tensor()
+    m, n = matrices.sides(c, x)
+    packed, tau = c.add_many("householder_qr", x)
+    rows = m if c.flag("full_matrices") else min(m, n)
+    upper = c.add("trilu", packed, k=0, upper=True)
+    kept = c.add("slice", upper, starts=(0,), ends=(rows,), axes=(x.rank - 2,), steps=(1,))
+    return matrices.orthogonal(c, packed, tau, rows), kept
+
+
+@translates("SelfAdjointEigV2", outputs=("e", "v"))
+def eigen(c: Call) -> Results:
+    """The eigenvalues of symmetric matrices, of which the lower triangles count, in ascending order, and their vectors."""
+    x = c.tensor()
+    lower = c.add("trilu", x, k=0, upper=False)
+    whole = c.add("add", lower, matrices.turned(c, c.add("trilu", x, k=-1, upper=False)))
+    return matrices.symmetric_eigen(c, whole)
+
+
+@translates("Svd", outputs=("s", "u", "v"))
+def svd(c: Call) -> Results:
+    """The singular values of matrices, in descending order, and their vectors."""
+    x = c.tensor()
+    if not c.flag("compute_uv", True):
+        none = c.constant(np.zeros(0, x.dtype.numpy))
+        return matrices.singular_values(c, x), none, none
+    u, s, v = matrices.singular_factors(c, x, full=c.flag("full_matrices"))
+    return s, u, matrices.turned(c, v)

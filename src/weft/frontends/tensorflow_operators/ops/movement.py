@@ -16,6 +16,7 @@ from weft.graph.composites.sequences import element, stack
 from weft.graph.composites.slicing import MOST_PIECES, reshape_open, split_axis
 from weft.ir import ONE
 from weft.ops import simplify_size
+from weft.support.dtypes import bool_, i64
 
 """Pieces that a tensor is split into at most: a damaged number of them would take all memory."""
 
@@ -135,12 +136,21 @@ def _pieces(c: Call, x: Operand, axis: int, sizes: list[Any]) -> Results:
 def pad(c: Call) -> Operand:
     """Pads by a constant."""
     x = c.tensor(0)
+    if c.has(2) and not c.is_known(2):
+        return _padded_with(c, x, c.tensor(2))
     value = c.number_at(2, "the value of the padding") if c.has(2) else 0
     if not c.is_known(1):
         order = c.reshape(c.transpose(c.tensor(1, 2), [1, 0]), [2 * x.rank])
         filler = c.scalar(value, x.dtype)
         return late_shapes.pad_late(c, x, order, range(x.rank), filler, "constant")
     return _padded(c, x, _pairs(c, x), "constant", value)
+
+
+def _padded_with(c: Call, x: Operand, value: Operand) -> Operand:
+    """Pads by a number that a run computes."""
+    pairs = _pairs(c, x)
+    is_inside = _padded(c, c.add("full", shape=x.shape, value=1, dtype=x.dtype), pairs, "constant")
+    return c.add("where", c.cast(is_inside, bool_), _padded(c, x, pairs, "constant"), c.reshape(value, ()))
 
 
 def _pairs(c: Call, x: Operand) -> list[list[int]]:
@@ -241,8 +251,11 @@ def roll(c: Call) -> Operand:
     x = c.tensor(0)
     for shift, axis in zip(c.ints_at(1, "the shifts"), c.ints_at(2, "the axes"), strict=True):
         d = c.axis_of(axis, x.rank)
-        size = static_size(c, x.shape[d], f"dimension {d}, which it moves,")
-        if cut := -shift % max(size, 1):
+        size = getattr(x.shape[d], "value", None)
+        if size is None:
+            places = c.add("sub", c.add("range", start=0, size=x.shape[d], step=1), c.scalar(shift, i64))
+            x = c.add("gather", x, c.add("floor_mod", places, c.size(x.shape[d])), axis=d)
+        elif cut := -shift % max(size, 1):
             x = c.add("concat", _between(c, x, d, cut, size), _between(c, x, d, 0, cut), axis=d)
     return x
 

@@ -12,14 +12,25 @@ import numpy as np
 from weft.frontends.tensorflow_operators.call import Call
 from weft.frontends.tensorflow_operators.registry import Translation, translates
 from weft.graph.builder import Builder, Operand
-from weft.graph.composites.numerics import gamma_derivatives, special_functions
+from weft.graph.composites.numerics import bessel_series, gamma_derivatives, special_functions
+from weft.graph.composites.numerics.incomplete_gamma import incomplete_gamma
+from weft.graph.composites.numerics.next_float import next_after
 from weft.support.dtypes import f32, i32
 
+_BESSEL: Final[dict[str, Callable[..., Operand]]] = {
+    "I": bessel_series.bessel_i,
+    "J": bessel_series.bessel_j,
+    "K": bessel_series.bessel_k,
+    "Y": bessel_series.bessel_y,
+}
 _FUNCTIONS: Final[dict[str, Callable[[Builder, Operand], Operand]]] = {
     "Digamma": gamma_derivatives.digamma,
     "Erfinv": special_functions.erfinv,
     "Lgamma": special_functions.lgamma,
     "Ndtri": special_functions.ndtri,
+    **{f"Bessel{kind}{n}": partial(_BESSEL[kind], order=n) for kind in "JY" for n in range(2)},
+    **{f"Bessel{kind}{n}": partial(_BESSEL[kind], order=n, scaled=False) for kind in "IK" for n in range(2)},
+    **{f"Bessel{kind}{n}e": partial(_BESSEL[kind], order=n, scaled=True) for kind in "IK" for n in range(2)},
 }
 
 
@@ -29,6 +40,24 @@ def _function(of: Callable[[Builder, Operand], Operand]) -> Translation:
 
 for _name, _of in _FUNCTIONS.items():
     translates(_name)(_function(_of))
+
+
+@translates("Igamma", "Igammac")
+def incomplete(c: Call) -> Operand:
+    """The regularised incomplete gamma function, its lower or upper part."""
+    return c.pointwise(partial(incomplete_gamma, c, upper=c.op == "Igammac"), c.tensor(0), c.tensor(1))
+
+
+@translates("Zeta")
+def zeta(c: Call) -> Operand:
+    """Hurwitz's zeta function."""
+    return c.pointwise(partial(gamma_derivatives.zeta, c), c.tensor(0), c.tensor(1))
+
+
+@translates("NextAfter")
+def next_float(c: Call) -> Operand:
+    """The next number on the way to another."""
+    return c.pointwise(partial(next_after, c), c.tensor(0), c.tensor(1))
 
 
 @translates("CumulativeLogsumexp")

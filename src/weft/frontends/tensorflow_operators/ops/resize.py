@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call
+from weft.frontends.tensorflow_operators.images import static_size
 from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import CompileTimeConstant, Operand
-from weft.graph.composites.resize import resample_axis
+from weft.graph.composites.resize import area_axis, resample_axis
 from weft.graph.composites.sampling import TENSORFLOW_STEPS, Filter
 from weft.ir import ExprLike
 from weft.support.dtypes import f32
@@ -56,6 +58,48 @@ def bicubic(c: Call) -> Operand:
     half = coordinates == "half_pixel"
     how = Filter("cubic", coordinates, cubic=-0.5 if half else -0.75, exclude_outside=half, steps=TENSORFLOW_STEPS)
     return _resampled(c, c.pointwise(lambda x: c.cast(x, f32), c.tensor(0, 4)), how)
+
+
+@translates("ResizeArea")
+def area(c: Call) -> Operand:
+    """The means of equal parts of an image."""
+    first = c.first(c.pointwise(lambda x: c.cast(x, f32), c.tensor(0, 4)))
+    for d, size in enumerate(_known_sizes(c), 2):
+        first = area_axis(c, first, d, size)
+    return c.last(first)
+
+
+_KERNELS: Final = {
+    "lanczos3": Filter("lanczos3", "half_pixel", exclude_outside=True),
+    "lanczos5": Filter("lanczos5", "half_pixel", exclude_outside=True),
+    "triangle": Filter("linear", "half_pixel", exclude_outside=True),
+    "keyscubic": Filter("cubic", "half_pixel", cubic=-0.5, exclude_outside=True),
+}
+
+
+@translates("ScaleAndTranslate")
+def scaled(c: Call) -> Operand:
+    """Images resized by a filter, which may average over the pixels that become one."""
+    how, kind = _KERNELS.get(c.text("kernel_type", "lanczos3")), c.text("kernel_type", "lanczos3")
+    if how is None:
+        c.fail(f"the filter {kind!r} is not supported", f"use one of {', '.join(_KERNELS)}")
+    first = c.first(c.pointwise(lambda x: c.cast(x, f32), c.tensor(0, 4)))
+    own, sizes = [static_size(c, s, "its image") for s in first.shape[2:]], _known_sizes(c)
+    ratio = [new / old for new, old in zip(sizes, own, strict=True)]
+    moved = np.asarray(c.known(3, "the translation"), np.float64)
+    if moved.any() or (c.is_known(2) and not np.allclose(np.asarray(c.known(2, "the scale"), np.float64), ratio)):
+        c.fail("images that are moved, or cut, while they are resized are not supported", "cut them before")
+    how = replace(how, antialias=c.flag("antialias", True))
+    for d, size in enumerate(sizes, 2):
+        first = resample_axis(c, first, d, size, how)
+    return c.last(first)
+
+
+def _known_sizes(c: Call) -> list[int]:
+    sizes = c.ints_at(1, "the size of the resized images")
+    if len(sizes) != 2 or not all(1 <= n <= LARGEST for n in sizes):
+        c.fail(f"it resizes images to {sizes}", SAVE_AGAIN)
+    return sizes
 
 
 @translates("CropAndResize")

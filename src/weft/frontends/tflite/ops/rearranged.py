@@ -25,9 +25,6 @@ def densify(c: LiteCall) -> Results:
 @translates("RESHAPE")
 def reshape(c: LiteCall) -> Results:
     """Another shape, of an input or an option."""
-    described = c.given[0]
-    if described is not None and described.is_complex:
-        return c.reshape(c.pairs(), [*c.sizes(1, "the shape of the result"), 2])
     if not c.has(1):
         return reshape_open(c, c.tensor(), c.ints("new_shape"))
     return c.of_tensorflow("Reshape")

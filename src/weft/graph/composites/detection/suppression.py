@@ -87,27 +87,29 @@ def scores_of_chosen(
 ) -> Operand:
     """Returns the scores of the boxes that `nms_selection` chooses by *limits*, *room* of a class at most; -inf for the others.
 
-    *boxes* are [images, n, 4], or of each class its own [images, classes, n, 4]; *scores* [images, classes, n], of known sizes.
+    *boxes* are [images, n, 4], or of each class its own [images, classes, n, 4]; *scores* [images, classes, n], of which
+    all sizes but the first are known.
     A box displaces those of its own kind alone where *kinds* [images, n] are given, for boxes that all classes share.
     """
     images, classes, n = _sizes(b, scores)
-    groups = (images * classes, 1) if boxes.rank == 4 else (images, classes)
+    groups = (simplify_size(images * classes), 1) if boxes.rank == 4 else (images, classes)
     grouped = [b.reshape(boxes, [groups[0], n, 4]), b.reshape(scores, [*groups, n])]
     given = [*grouped, *[b.reshape(v, (1,)) for v in limits], kinds]
     rows, count = b.add_many("nms_selection", *given, room=min(room, n))
-    every = images * classes * n
+    every = simplify_size(images * classes * n)
     weights = CompileTimeConstant(np.array([groups[1] * n, n, 1], np.int64))
     at = b.add("reduce_sum", b.add("mul", rows, weights), axes=(1,), keepdims=False)
     is_row = b.add("less", b.add("range", start=0, size=rows.shape[0], step=1), count)
-    at = b.add("where", is_row, at, b.scalar(every, i64))
-    none = b.add("full", shape=(every + 1,), value=-np.inf, dtype=scores.dtype)
+    at = b.add("where", is_row, at, b.size(every))
+    none = b.add("full", shape=(simplify_size(every + 1),), value=-np.inf, dtype=scores.dtype)
     found = b.add("gather_nd", grouped[1], rows)
     chosen = b.add("scatter_nd", none, b.reshape(at, [*at.shape, 1]), found)
     return b.reshape(b.add("slice", chosen, starts=(0,), ends=(every,), axes=(0,), steps=(1,)), (images, classes, n))
 
 
-def _sizes(b: Builder, scores: Operand) -> list[int]:
-    known = static_sizes(scores.shape)
+def _sizes(b: Builder, scores: Operand) -> tuple[Expr, int, int]:
+    """Returns the numbers of images, which may be symbolic, of classes and of boxes."""
+    known = static_sizes(scores.shape[1:])
     if known is None:
         b.fail(f"its scores {scores!r} are of symbolic size", "give it numbers: shapes={...}")
-    return known
+    return scores.shape[0], known[0], known[1]

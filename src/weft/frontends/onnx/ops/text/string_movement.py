@@ -7,11 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from weft.frontends.onnx.call import Call, HeldResults
-from weft.frontends.onnx.held import Held, NoTensor, Strings
+from weft.frontends.onnx.held import Held, NoTensor
 from weft.frontends.onnx.model_node import domain_of
 from weft.frontends.onnx.ops.classical import DOMAIN
 from weft.frontends.onnx.registry import TABLE, translates_strings
 from weft.frontends.onnx.string_pool import DEFAULT_STRING, texts_of
+from weft.frontends.string_ids import Strings
 from weft.graph import UNFIT
 from weft.graph.builder import CompileTimeConstant
 from weft.support.dtypes import i64

@@ -9,10 +9,9 @@ from onnx import TensorProto
 
 from weft.frontends.onnx.call import Call, HeldResults, Operand
 from weft.frontends.onnx.file.tensors import element_type
-from weft.frontends.onnx.held import Strings
-from weft.frontends.onnx.ops.text.regular_expressions import compile_pattern
 from weft.frontends.onnx.registry import translates, translates_strings
-from weft.frontends.onnx.string_pool import in_case
+from weft.frontends.regular_expressions import compile_pattern
+from weft.frontends.string_ids import Strings, in_case
 from weft.graph import UNFIT
 from weft.graph.builder import CompileTimeConstant
 from weft.graph.composites.selection import compress, first_true

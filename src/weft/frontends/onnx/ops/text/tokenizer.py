@@ -8,9 +8,9 @@ import numpy as np
 
 from weft.frontends.onnx.call import Call, HeldResults
 from weft.frontends.onnx.contrib import contrib
-from weft.frontends.onnx.held import Strings
-from weft.frontends.onnx.ops.text.regular_expressions import compile_pattern
 from weft.frontends.onnx.string_pool import MARKS
+from weft.frontends.regular_expressions import compile_pattern
+from weft.frontends.string_ids import Strings
 from weft.graph import UNFIT
 from weft.graph.builder import CompileTimeConstant
 from weft.support.dtypes import i64

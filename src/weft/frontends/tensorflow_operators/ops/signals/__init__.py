@@ -1,0 +1,1 @@
+"""Complex numbers, and transforms of signals."""
