@@ -7,10 +7,10 @@ import math
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.ops.distributions import dropped
 from weft.frontends.torch.registry import translates
-from weft.graph.builder import Operand, Results
+from weft.graph.builder import CompileTimeConstant, Operand, Results
 from weft.graph.composites.attention import scaled_scores
 from weft.ir import ONE, Const
-from weft.support.dtypes import bool_
+from weft.support.dtypes import bool_, u8
 
 
 @translates("scaled_dot_product_attention")
@@ -35,7 +35,9 @@ def _attention(c: Call, *, shared: bool) -> Operand:
     if mask is not None:
         scores = _masked(c, scores, mask)
     weights = c.add("softmax", scores, axis=scores.rank - 1)
-    return c.add("matmul", dropped(c, weights, float(c.value("dropout_p", 0.0))), v)
+    made = c.add("matmul", dropped(c, weights, float(c.value("dropout_p", 0.0))), v)
+    given = c.optional("attn_mask")
+    return made if given is None else _zero_where_none_is_seen(c, made, given)
 
 
 def _scores(c: Call, q: Operand, k: Operand) -> Operand:
@@ -64,6 +66,19 @@ def _causal(c: Call, q: Operand, k: Operand) -> Operand:
     """Returns which keys each query may see: those up to its own place."""
     rows, columns = (c.add("range", start=0, size=x.shape[-2], step=1) for x in (q, k))
     return c.add("less_equal", columns, c.reshape(rows, [q.shape[-2], 1]))
+
+
+def _zero_where_none_is_seen(c: Call, made: Operand, mask: Operand) -> Operand:
+    """Returns attention with zeros for queries that a mask lets see no key, whose weights would be 0 / 0.
+
+    They are those of padding, and in the next layer a weight of 0 would not keep NaN out.
+    """
+    shown = c.cast(mask, u8) if mask.dtype is bool_ else mask
+    most = c.add("reduce_max", shown, axes=(mask.rank - 1,), keepdims=True)
+    sees_none = c.add("equal", most, c.scalar(0 if mask.dtype is bool_ else -math.inf, shown.dtype))
+    if isinstance(sees_none, CompileTimeConstant) and not sees_none.array.any():
+        return made
+    return c.add("where", sees_none, c.scalar(0, made.dtype), made)
 
 
 def _masked(c: Call, scores: Operand, mask: Operand) -> Operand:
