@@ -136,6 +136,35 @@ def test_outputs_are_shared() -> None:
     assert made.tolist() == [3.0] * 4
 
 
+def test_results_share_memory_where_those_of_pytorch_do() -> None:
+    def function(x: Any) -> Any:
+        y = x @ x
+        return y, y[1:].t(), y.detach(), y + 1
+
+    with torch.no_grad():
+        made, wanted = compiled(function)(torch.ones(3, 3)), function(torch.ones(3, 3))
+        for results in (made, wanted):
+            results[0][1] = 5
+    for a, b in zip(made, wanted, strict=True):
+        close(a, b)
+        assert a.stride() == b.stride()
+
+
+def test_training_holds_weights_once() -> None:
+    model = perceptron()
+    made = compiled(model)(torch.randn(3, 8, requires_grad=True))
+    held = {t.untyped_storage().data_ptr() for t in made.grad_fn.saved_tensors}
+    assert model[2].weight.untyped_storage().data_ptr() in held
+
+
+def test_indices_that_a_call_finds_are_laid_out_as_pytorch_s() -> None:
+    x = torch.tensor([[1.0, 0.0], [2.0, 3.0]])
+    with torch.no_grad(), torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        made = compiled(torch.nonzero)(x)
+    close(made, x.nonzero())
+    assert made.stride() == x.nonzero().stride()
+
+
 def test_gradients() -> None:
     model, x = perceptron(), torch.randn(3, 8)
     compiled(model)(x).square().sum().backward()
