@@ -150,6 +150,28 @@ def test_results_share_memory_where_those_of_pytorch_do() -> None:
         assert a.stride() == b.stride()
 
 
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64], ids=str)
+def test_views_by_sizes_that_change_are_those_of_pytorch(dtype: Any) -> None:
+    """PyTorch makes views of inputs anew, by the strides of those that a backend returns."""
+
+    def function(x: Any, k: int) -> Any:
+        x.mul_(2)
+        y = x[1:] + 1
+        return x[:, k:], x.split(k, 1), x[:, :k].t(), y[:, k:], y
+
+    fast = torch.compile(function, backend="weft", options={"fallback": False}, dynamic=True)
+    for k in (2, 3, 5):
+        x = torch.arange(24).view(3, 8).to(dtype)
+        given = x.clone()
+        made, wanted = fast(given, k), function(x, k)
+        for a, b in zip(torch.utils._pytree.tree_leaves(made), torch.utils._pytree.tree_leaves(wanted), strict=True):
+            close(a, b)
+            assert a.is_complex() or a.stride() == b.stride()
+        made[0].zero_()  # which are the input's memory
+        assert not given[:, k:].any()
+
+
 def test_training_holds_weights_once() -> None:
     model = perceptron()
     made = compiled(model)(torch.randn(3, 8, requires_grad=True))

@@ -216,17 +216,16 @@ class _Run:
         made = list(self.made)
         for k, argument in self.passed.items():
             made[k] = args[argument]
-        for k, view in self.shared.items():
-            made[k] = view.of(args[view.number]) if view.of_argument else None
+        viewed = [args[k] for k in self.shared.arguments]
         args.clear()
-        if self.model is None:
-            return made
-        if self.as_made and not self.model.has_late_outputs:
+        if self.model is not None and self.as_made and not self.model.has_late_outputs:
             return self.model.run_in(TENSORS, given)
-        for result, tensor in zip(self.results, _results(self.model, given), strict=True):
+        for result, tensor in zip(self.results, [] if self.model is None else _results(self.model, given), strict=True):
             made[result.number] = tensor.item() if result.is_size else _laid_out(tensor, result)
-        for k, view in self.shared.items():
-            made[k] = made[k] if view.of_argument else view.of(made[view.number])
+        if self.shared.numbers:
+            views = self.shared.replay(*viewed, *[made[k] for k in self.shared.bases])
+            for k, view in zip(self.shared.numbers, views, strict=True):
+                made[k] = view
         return made
 
     def refresh(self, tensors: Mapping[int, torch.Tensor]) -> None:
@@ -323,13 +322,13 @@ def _tensor(array: Any) -> torch.Tensor:
 
 
 def _laid_out(made: torch.Tensor, result: _Result) -> torch.Tensor:
-    """Returns a tensor as PyTorch expects it; with its dimensions in memory in another order, as a copy."""
-    made = torch.view_as_complex(made) if result.is_complex else made
+    """Returns a tensor as PyTorch expects it, and no view; with its dimensions in memory in another order, as a copy."""
+    made = torch.view_as_complex(made).data if result.is_complex else made
     order = result.order
     if order is None:
         return made
     back = [order.index(d) for d in range(len(order))]
-    return made.permute(order).contiguous().permute(back)
+    return made.permute(order).contiguous().permute(back).data
 
 
 def _result(number: int, node: Any) -> _Result:

@@ -113,7 +113,7 @@ def convolution(size: int, taps: int = 3, **how: Any) -> Node:
 def test_a_direct_convolution_costs_less_where_it_reads_padding(size: int, how: dict[str, Any], inside: float) -> None:
     node = convolution(size, **how)
     assert node.output.static_shape is not None
-    part = part_of_whole(node, (size, size), node.output.static_shape[2:], (3, 3))  # at once, however many places there are
+    part = part_of_whole(node, (size, size), node.output.static_shape[2:], (3, 3))
     assert part == pytest.approx(inside + SKIPPED * (1 - inside))
 
 

@@ -10,7 +10,7 @@ from torch.fx import GraphModule, Node
 
 from weft.frontends.input_shapes import InputShapes
 from weft.frontends.torch.nodes import NodeImporter, Scope, check_operators, elements_of
-from weft.frontends.torch.shared_results import SharedResult, shared_results
+from weft.frontends.torch.shared_results import SharedResults, shared_results
 from weft.graph import Graph, Parameter
 from weft.graph.builder import Builder
 from weft.support.dtypes import i64
@@ -29,7 +29,7 @@ class Captured(NamedTuple):
     arguments: list[int]
     results: list[int]
     passed: dict[int, int]
-    shared: dict[int, SharedResult]
+    shared: SharedResults
     draws: bool
     parameters: dict[int, Parameter]
 
@@ -67,9 +67,10 @@ class _Importer(NodeImporter):
         numbers = [k for k, n in enumerate(places) if n not in scope and self._number(n, scope)]
         order = {v.name: k for k, v in enumerate(self.graph.inputs)}
         arguments = sorted([*tensors, *numbers], key=lambda k: order[places[k].name])
-        made = self.body(module, scope)
-        shared = shared_results(places, [node for node, _ in made])
-        results, passed = self._results(made, places, shared)
+        returned = next(n for n in reversed(module.graph.nodes) if n.op == "output").args[0]
+        shared = shared_results(module.graph, places, returned)
+        made = self.body(module, scope, shared.own)
+        results, passed = self._results(made, places, shared.numbers)
         return Captured(self.graph, arguments, results, passed, shared, self.seed is not None, changing)
 
     def _results(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any, Final, TypeAlias
@@ -62,14 +62,16 @@ class NodeImporter:
         self.seed: Value | None = None
         self.random = RandomSeeds(Builder(self.evaluator, "the seed of a call"), self._seed_input)
 
-    def body(self, module: GraphModule, scope: Scope) -> list[tuple[Any, Any]]:
-        """Imports the nodes of a graph; returns its outputs, each with its value."""
+    def body(self, module: GraphModule, scope: Scope, unread: Collection[Node] = ()) -> list[tuple[Any, Any]]:
+        """Imports the nodes of a graph, those that stay *unread* left out; returns its outputs, each with its value."""
         for n in module.graph.nodes:
             if n.op == "get_attr":
                 scope[n] = self._attribute(module, n)
             elif n.op == "call_function" and is_effect(n):
                 scope[n] = None
-            elif n.op == "call_function" and n.users:  # unused nodes need no support: a second result, a check
+            elif n.op == "call_function" and (not n.users or n in unread):
+                continue  # unused nodes need no support: a second result, a check
+            elif n.op == "call_function":
                 scope[n] = self._node(n, scope)
             elif n.op == "output":
                 made = n.args[0] if isinstance(n.args[0], list | tuple) else [n.args[0]]

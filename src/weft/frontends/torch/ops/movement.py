@@ -103,9 +103,14 @@ def expand(c: Call) -> Results:
 @translates("repeat")
 def repeat(c: Call) -> Results:
     """The tensor repeated along each dimension."""
-    x, times = c.tensor(), [int(n) for n in c.arguments["repeats"]]
+    x, times = c.tensor(), c.sizes("repeats")
     tall = c.reshape(x, [*[1] * (len(times) - x.rank), *x.shape])
-    return c.add("tile", tall, repeats=tuple(times))
+    if all(isinstance(n, int) for n in times):
+        return c.add("tile", tall, repeats=tuple(times))
+    pairs = list(zip(times, tall.shape, strict=True))
+    apart = c.reshape(tall, [size for _, s in pairs for size in (1, s)])
+    whole = c.add("expand", apart, shape=tuple([size for pair in pairs for size in pair]))
+    return c.reshape(whole, [n * s for n, s in pairs])
 
 
 @translates("cat")

@@ -48,12 +48,12 @@ def index_put(c: Call) -> Results:
     if any(i.dtype is bool_ for _, i in found):
         return _put_where(c, x, found, values, adds=adds)
     dims = [d for d, _ in found]
-    if dims[-1] - dims[0] != len(dims) - 1:
-        c.fail("indices of dimensions that are not next to one another are not supported", "transpose in the module")
     others = [d for d in range(x.rank) if d not in dims]
     places = _stacked(c, [i for _, i in found])
-    count, before = places.rank - 1, dims[0]
-    shape = [*x.shape[:before], *places.shape[:-1], *x.shape[dims[-1] + 1 :]]
+    are_together = dims[-1] - dims[0] == len(dims) - 1
+    count, before = places.rank - 1, dims[0] if are_together else 0  # else the dimensions of the indices come first
+    kept = [x.shape[d] for d in others]
+    shape = [*kept[:before], *places.shape[:-1], *kept[before:]]
     whole = c.add("expand", values, shape=tuple(shape))
     updates = c.transpose(whole, [*range(before, before + count), *range(before), *range(before + count, len(shape))])
     order = [*dims, *others]
