@@ -69,13 +69,11 @@ class NodeImporter:
                 scope[n] = self._attribute(module, n)
             elif n.op == "call_function" and is_effect(n):
                 scope[n] = None
-            elif n.op == "call_function" and (not n.users or n in unread):
-                continue  # unused nodes need no support: a second result, a check
-            elif n.op == "call_function":
+            elif n.op == "call_function" and n.users and n not in unread:  # others need no support: a second result
                 scope[n] = self._node(n, scope)
             elif n.op == "output":
                 made = n.args[0] if isinstance(n.args[0], list | tuple) else [n.args[0]]
-                return [(v, scope.get(v) if isinstance(v, Node) else v) for v in made]
+                return [(v, _value_of(v, scope)) for v in made]
         return []
 
     def _attribute(self, module: GraphModule, node: Node) -> Any:
@@ -87,7 +85,7 @@ class NodeImporter:
         """Imports the graph that a node runs in another mode of PyTorch's, such as without gradients."""
         first = WRAPPERS[name_of(node.target)]
         body = scope[node.args[first]]
-        given = [scope.get(v) if isinstance(v, Node) else v for v in node.args[first + 1 :]]
+        given = [_value_of(v, scope) for v in node.args[first + 1 :]]
         places = [n for n in body.graph.nodes if n.op == "placeholder"]
         return tuple([made for _, made in self.body(body, Scope(zip(places, given, strict=True)))])
 
@@ -189,6 +187,11 @@ class NodeImporter:
         for v in {v for n in self.graph.nodes[before:] for v in n.outputs} & set(made):
             v.name = node.name
         return made if isinstance(node.meta.get("val"), tuple | list) or not made else made[0]
+
+
+def _value_of(v: Any, scope: Scope) -> Any:
+    """Returns what a node stands for, None where nothing does; a constant itself."""
+    return scope.get(v) if isinstance(v, Node) else v
 
 
 def _translation(node: Node, arguments: Mapping[str, Any]) -> Translation:

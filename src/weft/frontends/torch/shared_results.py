@@ -36,28 +36,42 @@ NONE_SHARED: Final = SharedResults((), (), (), GraphModule({}, Graph()), frozens
 
 def shared_results(graph: Graph, places: Sequence[Node], results: Sequence[Any]) -> SharedResults:
     """Finds those of a graph's *results* that are views; *places* are its arguments."""
-    returned = {node: k for k, node in reversed(list(enumerate(results))) if isinstance(node, Node)}
-    given, steps = dict.fromkeys(places), set[Node]()
-    for n in graph.nodes:
-        if (_is_view(n) or _is_size(n)) and all(i in given or i in steps for i in n.all_input_nodes):
-            steps.add(n)
-        elif n in returned and _is_as_it_lies(n):
-            given.setdefault(n)
+    given, steps = _views_and_sizes(graph, places, results)
     numbers = tuple([k for k, n in enumerate(results) if n in steps and isinstance(n.meta.get("val"), torch.Tensor)])
     if not numbers:
         return NONE_SHARED
-    needed = _needed([results[k] for k in numbers], steps)
-    read, argument = [n for n in given if n in needed], {n: k for k, n in enumerate(places)}
-    made = Graph()
-    copies = {n: made.placeholder(f"given_{k}") for k, n in enumerate(read)}  # arguments come first, as in `given`
+    views = [results[k] for k in numbers]
+    needed = _needed(views, steps)
+    read = [n for n in given if n in needed]
+    argument = {n: k for k, n in enumerate(places)}
+    return SharedResults(
+        numbers,
+        tuple([argument[n] for n in read if n in argument]),
+        tuple([results.index(n) for n in read if n not in argument]),
+        _graph_of(read, [n for n in graph.nodes if n in needed and n in steps], views),
+        _read_by_results_alone(graph, {n for k, n in enumerate(results) if k not in numbers}, steps),
+    )
+
+
+def _views_and_sizes(graph: Graph, places: Sequence[Node], results: Sequence[Any]) -> tuple[list[Node], set[Node]]:
+    """Returns arguments, and behind them results, that views may be of; and the views and sizes that are made of them."""
+    given, steps, returned = dict.fromkeys(places), set[Node](), set(filter(_is_as_it_lies, results))
     for n in graph.nodes:
-        if n in needed and n in steps:
-            copies[n] = made.node_copy(n, copies.__getitem__)
-    made.output(tuple([copies[results[k]] for k in numbers]))
-    arguments = tuple([argument[n] for n in read if n in argument])
-    bases = tuple([returned[n] for n in read if n not in argument])
-    own = _read_by_results_alone(graph, {n for k, n in enumerate(results) if k not in numbers}, steps)
-    return SharedResults(numbers, arguments, bases, GraphModule({}, made), own)
+        if (_is_view(n) or _is_size(n)) and all(i in given or i in steps for i in n.all_input_nodes):
+            steps.add(n)
+        elif n in returned:
+            given.setdefault(n)
+    return list(given), steps
+
+
+def _graph_of(given: Sequence[Node], steps: Sequence[Node], results: Sequence[Node]) -> GraphModule:
+    """Returns a graph of *steps* that makes *results* of what is *given*."""
+    made = Graph()
+    copies = {n: made.placeholder(f"given_{k}") for k, n in enumerate(given)}
+    for n in steps:
+        copies[n] = made.node_copy(n, copies.__getitem__)
+    made.output(tuple([copies[n] for n in results]))
+    return GraphModule({}, made)
 
 
 def _needed(nodes: list[Node], steps: Collection[Node]) -> set[Node]:
@@ -92,7 +106,7 @@ def _is_size(node: Node) -> bool:
     return node.op == "call_function" and isinstance(node.meta.get("val"), _SIZES)
 
 
-def _is_as_it_lies(node: Node) -> bool:
+def _is_as_it_lies(node: Any) -> bool:
     """Tells whether a node is a tensor that PyTorch has as it lies in memory, with no conjugation or sign left to be applied."""
-    meta = node.meta.get("val")
+    meta = node.meta.get("val") if isinstance(node, Node) else None
     return isinstance(meta, torch.Tensor) and not meta.is_conj() and not meta.is_neg()
