@@ -222,10 +222,13 @@ class _Run:
             return self.model.run_in(TENSORS, given)
         for result, tensor in zip(self.results, [] if self.model is None else _results(self.model, given), strict=True):
             made[result.number] = tensor.item() if result.is_size else _laid_out(tensor, result)
-        if self.shared.numbers:
-            views = self.shared.replay(*viewed, *[made[k] for k in self.shared.bases])
-            for k, view in zip(self.shared.numbers, views, strict=True):
-                made[k] = view
+        return self._with_views(made, viewed) if self.shared.numbers else made
+
+    def _with_views(self, made: list[Any], viewed: list[Any]) -> list[Any]:
+        """Returns the results with those that are views of arguments, or of others of them."""
+        views = self.shared.replay(*viewed, *[made[k] for k in self.shared.bases])
+        for k, view in zip(self.shared.numbers, views, strict=True):
+            made[k] = view
         return made
 
     def refresh(self, tensors: Mapping[int, torch.Tensor]) -> None:
