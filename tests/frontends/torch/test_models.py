@@ -132,3 +132,11 @@ def test_a_number_that_the_data_tell() -> None:
     model = weft.compile(Parts(), example_inputs=(x, flags), threads=1)
     for f in (flags, flags * 0, flags * 2):
         np.testing.assert_allclose(model(x.numpy(), f.numpy()), Parts()(x, f).numpy())
+
+
+def test_results_that_are_nothing_are_left_out() -> None:
+    x = numbers(2, 3)
+    model = weft.compile(exported(Module(lambda x: (x + 1, None, x * 2)), [x]))
+    made = model(x)
+    assert len(made) == 2
+    np.testing.assert_array_equal(made[1], array(x) * 2)

@@ -12,12 +12,13 @@ from tests.frontends.torch.cases import (
     matrices,
     movement,
     networks,
+    quantization,
     regions,
     special,
 )
 from tests.frontends.torch.cases.tensors import ROWS, Case
 
-FAMILIES: Final = (elementwise, networks, choices, movement, complex_numbers, matrices, special, regions)
+FAMILIES: Final = (elementwise, networks, choices, movement, complex_numbers, matrices, special, regions, quantization)
 CASES: dict[str, Case] = {name: case for family in FAMILIES for name, case in family.CASES.items()}
 BATCH = {0: torch.export.Dim("batch")}
 DECOMPOSED = {
