@@ -212,6 +212,23 @@ def test_what_weft_lacks_is_run_by_pytorch_or_refused() -> None:
             compiled(function)(x)
 
 
+def test_an_operator_of_the_user_s_that_writes_is_refused_by_its_name() -> None:
+    with torch.library._scoped_library("weft_test", "FRAGMENT") as library:
+        library.define("fill(Tensor(a!) x) -> ()")
+        library.impl("fill", lambda x: x.fill_(1), "CompositeExplicitAutograd")
+
+        def function(x: Any) -> Any:
+            y = x * 2
+            torch.ops.weft_test.fill(y)
+            return y
+
+        with (
+            torch.no_grad(),
+            pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=r"weft_test.fill.* \(.*:\d+\)"),
+        ):
+            compiled(function)(torch.ones(3))
+
+
 def test_an_unknown_option() -> None:
     from weft.integrations.torch_backend import weft_backend
 

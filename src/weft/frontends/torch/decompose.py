@@ -27,8 +27,19 @@ from weft.frontends.torch.ops.primitives import AS_ATEN
 from weft.frontends.torch.region_calls import GRAPHS
 from weft.support.errors import ModelError
 
-WRAPPERS: Final = {"higher_order.wrap_with_set_grad_enabled": 1, "higher_order.wrap_with_autocast": 4}
-"""Operators that run a graph in another mode; which argument that is, behind which its own arguments follow."""
+WRAPPERS: Final = {
+    "higher_order.wrap_with_set_grad_enabled": (1, 2),
+    "higher_order.wrap_with_autocast": (4, 5),
+    "higher_order.invoke_subgraph": (0, 2),
+}
+"""Operators that run a graph, in another mode or as it is; which argument that is, and the first of its own arguments."""
+
+CALLERS: Final = {
+    "higher_order.auto_functionalized": 0,
+    "higher_order.auto_functionalized_v2": 0,
+    "higher_order.with_effects": 1,
+}
+"""Operators that call another, which changes its arguments or has effects; which argument that is."""
 
 _IS_TRAINING: Final = 5
 """The argument of a batch norm that tells whether it is of training."""
@@ -97,8 +108,14 @@ def unknown_operators(module: GraphModule) -> dict[str, list[Node]]:
     missing: dict[str, list[Node]] = {}
     for n in _calls(module):
         if not is_known(name_of(n.target)):
-            missing.setdefault(name_of(n.target), []).append(n)
+            missing.setdefault(_called_by(n), []).append(n)
     return dict(sorted(missing.items()))
+
+
+def _called_by(node: Node) -> str:
+    """Names the operator of a call: the user's own where PyTorch has wrapped it."""
+    name = name_of(node.target)
+    return name_of(node.args[CALLERS[name]]) if name in CALLERS else name
 
 
 def _calls(module: GraphModule) -> Iterator[Node]:
@@ -117,7 +134,7 @@ def _graphs_run_by(node: Node) -> tuple[int, ...]:
     if node.op != "call_function":
         return ()
     name = name_of(node.target)
-    return (WRAPPERS[name],) if name in WRAPPERS else GRAPHS.get(name, ())
+    return WRAPPERS[name][:1] if name in WRAPPERS else GRAPHS.get(name, ())
 
 
 def _is_to_decompose(node: Node) -> bool:

@@ -82,10 +82,10 @@ class NodeImporter:
         return found if isinstance(found, GraphModule) else self.constant(found, str(node.target))
 
     def _inlined(self, node: Node, scope: Scope) -> tuple[Any, ...]:
-        """Imports the graph that a node runs in another mode of PyTorch's, such as without gradients."""
-        first = WRAPPERS[name_of(node.target)]
-        body = scope[node.args[first]]
-        given = [_value_of(v, scope) for v in node.args[first + 1 :]]
+        """Imports the graph that a node runs, it may be in another mode of PyTorch's, such as without gradients."""
+        graph, first = WRAPPERS[name_of(node.target)]
+        body = scope[node.args[graph]]
+        given = [_value_of(v, scope) for v in node.args[first:]]
         places = [n for n in body.graph.nodes if n.op == "placeholder"]
         return tuple([made for _, made in self.body(body, Scope(zip(places, given, strict=True)))])
 

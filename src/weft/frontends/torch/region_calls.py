@@ -3,6 +3,7 @@
     cond(p, then, other, (x,))            if(p, x, then=Graph, other=Graph)
     while_loop(go_on, body, (s,), (x,))   loop(go_on(s, x), s, x, body=Graph)
     scan(combine, (s,), (rows,), (x,))    loop(len(rows), s, rows, x, body=Graph, scans=...)
+    map(function, (rows,), (x,))          the same, without states
 
 A graph takes its captured values as arguments, which are given to the operator one after another.
 """
@@ -24,7 +25,12 @@ class Graph(Protocol):
         """Returns its results, given its arguments, in the iteration of a loop that has the number *step*."""
 
 
-GRAPHS: Final = {"higher_order.cond": (1, 2), "higher_order.while_loop": (0, 1), "higher_order.scan": (0,)}
+GRAPHS: Final = {
+    "higher_order.cond": (1, 2),
+    "higher_order.while_loop": (0, 1),
+    "higher_order.scan": (0,),
+    "higher_order.map_impl": (0,),
+}
 """Which arguments of an operator are graphs."""
 
 
@@ -57,8 +63,14 @@ def scan(
     return [*states, *made]
 
 
+def mapped(b: Builder, function: Graph, rows: Sequence[Operand], given: Sequence[Any] = ()) -> list[Operand]:
+    """Returns the results of each row, one after another in a new first dimension."""
+    return scan(b, function, (), rows, given)
+
+
 CONTROL_FLOW: Final[dict[str, Callable[..., list[Operand]]]] = {
     "higher_order.cond": cond,
     "higher_order.while_loop": while_loop,
     "higher_order.scan": scan,
+    "higher_order.map_impl": mapped,
 }
