@@ -24,7 +24,7 @@ from weft.frontends.torch.complex_numbers import is_known
 from weft.frontends.torch.fused_operators import fused_operators
 from weft.frontends.torch.gradients import gradients
 from weft.frontends.torch.ops.primitives import AS_ATEN
-from weft.frontends.torch.region_calls import GRAPHS
+from weft.frontends.torch.region_calls import CONTROL_FLOW
 from weft.support.errors import ModelError
 
 WRAPPERS: Final = {
@@ -121,20 +121,19 @@ def _called_by(node: Node) -> str:
 def _calls(module: GraphModule) -> Iterator[Node]:
     """Yields the calls of operators in a graph, and in those that it runs in another mode, as branches or as loops."""
     for n in module.graph.nodes:
-        graphs = _graphs_run_by(n)
-        if graphs:
-            for k in graphs:
-                yield from _calls(operator.attrgetter(n.args[k].target)(module))
+        if n.op == "call_function" and runs_graphs(n):
+            for held in n.all_input_nodes:
+                found = operator.attrgetter(held.target)(module) if held.op == "get_attr" else None
+                if isinstance(found, GraphModule):
+                    yield from _calls(found)
         elif n.op == "call_function" and not is_effect(n):
             yield n
 
 
-def _graphs_run_by(node: Node) -> tuple[int, ...]:
-    """Returns which arguments of a call are graphs."""
-    if node.op != "call_function":
-        return ()
+def runs_graphs(node: Node) -> bool:
+    """Tells whether a call runs graphs that are its arguments."""
     name = name_of(node.target)
-    return WRAPPERS[name][:1] if name in WRAPPERS else GRAPHS.get(name, ())
+    return name in WRAPPERS or name in CONTROL_FLOW
 
 
 def _is_to_decompose(node: Node) -> bool:

@@ -26,7 +26,8 @@ from weft.frontends.torch.complex_numbers import (
 )
 from weft.frontends.torch.decompose import WRAPPERS, is_effect, name_of, unknown_operators
 from weft.frontends.torch.ops.complex_numbers import complex_translation
-from weft.frontends.torch.region_calls import CONTROL_FLOW, GRAPHS
+from weft.frontends.torch.region_calls import CONTROL_FLOW
+from weft.frontends.torch.region_calls import Graph as GraphOfCall
 from weft.frontends.torch.registry import TABLE, Translation
 from weft.frontends.torch.source_lines import with_line
 from weft.frontends.torch.strides import in_memory_order
@@ -92,14 +93,18 @@ class NodeImporter:
     def _controlled(self, node: Node, scope: Scope) -> tuple[Any, ...]:
         """Imports an operator that runs graphs, each as a region."""
         name = name_of(node.target)
-        given = [_resolved(v, scope) for v in node.args]
-        for k in GRAPHS[name]:
-            given[k] = partial(self._region, given[k])
+        given = [self._with_graphs(_resolved(v, scope)) for v in node.args]
         source = f"{name} {node.name}"
         try:
             return tuple(CONTROL_FLOW[name](Builder(self.evaluator, source), *given))
         except ModelError as error:
             raise type(error)(error.message, where=with_line(error.where or source, node), hint=error.hint) from error
+
+    def _with_graphs(self, value: Any) -> Any:
+        """Returns an argument with what imports a graph in the place of each."""
+        if isinstance(value, list):
+            return [self._with_graphs(v) for v in value]
+        return GraphOfCall(value, partial(self._region, value)) if isinstance(value, GraphModule) else value
 
     def _region(
         self, module: GraphModule, region: Builder, given: Sequence[Any], step: Operand | None = None
@@ -154,7 +159,7 @@ class NodeImporter:
     def _node(self, node: Node, scope: Scope) -> Any:
         if name_of(node.target) in WRAPPERS:
             return self._inlined(node, scope)
-        if name_of(node.target) in GRAPHS:
+        if name_of(node.target) in CONTROL_FLOW:
             return self._controlled(node, scope)
         source = f"{name_of(node.target)} {node.name}"
         arguments = _arguments(node, scope) | {RANDOM_STREAM: self.random.stream}
