@@ -172,6 +172,25 @@ def test_views_by_sizes_that_change_are_those_of_pytorch(dtype: Any) -> None:
         assert not given[:, k:].any()
 
 
+def test_inputs_that_share_memory_are_written() -> None:
+    def function(a: Any, b: Any) -> Any:
+        a.add_(1)
+        b.mul_(2)
+        return a * 3
+
+    x = torch.arange(16.0).view(4, 4)
+    given = x.clone()
+    with torch.no_grad():
+        close(compiled(function)(given, given[1:]), function(x, x[1:]))
+    close(given, x)
+
+
+def test_views_of_inputs_need_no_operators_of_weft() -> None:
+    with torch.no_grad():
+        made = compiled(lambda x: (x.view(torch.int32), x * 2))(torch.ones(3))
+    assert made[0].tolist() == [0x3F800000] * 3
+
+
 def test_training_holds_weights_once() -> None:
     model = perceptron()
     made = compiled(model)(torch.randn(3, 8, requires_grad=True))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
@@ -103,11 +103,11 @@ def is_effect(node: Node) -> bool:
     return name_of(node.target) == "higher_order.with_effects" and name_of(node.args[1]) in _CHECKS
 
 
-def unknown_operators(module: GraphModule) -> dict[str, list[Node]]:
-    """Returns the nodes of each operator that the table does not have."""
+def unknown_operators(module: GraphModule, unread: Collection[Node] = ()) -> dict[str, list[Node]]:
+    """Returns the nodes of each operator that the table does not have, but for those that stay *unread*."""
     missing: dict[str, list[Node]] = {}
     for n in _calls(module):
-        if not is_known(name_of(n.target)):
+        if not is_known(name_of(n.target)) and n not in unread:
             missing.setdefault(_called_by(n), []).append(n)
     return dict(sorted(missing.items()))
 

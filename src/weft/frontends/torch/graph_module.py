@@ -45,7 +45,6 @@ def from_graph_module(
 
     Raises `ModelError` and `UnsupportedOperators` as `from_exported_program` does.
     """
-    check_operators(module)
     return _Importer().run(module, weights or {}, parameters or {})
 
 
@@ -69,6 +68,7 @@ class _Importer(NodeImporter):
         arguments = sorted([*tensors, *numbers], key=lambda k: order[places[k].name])
         returned = next(n for n in reversed(module.graph.nodes) if n.op == "output").args[0]
         shared = shared_results(module.graph, places, returned)
+        check_operators(module, shared.own)
         made = self.body(module, scope, shared.own)
         results, passed = self._results(made, places, shared.numbers)
         return Captured(self.graph, arguments, results, passed, shared, self.seed is not None, changing)

@@ -215,9 +215,9 @@ def _translation(node: Node, arguments: Mapping[str, Any]) -> Translation:
     return found
 
 
-def check_operators(module: GraphModule) -> None:
-    """Raises `UnsupportedOperators`, which lists all operators of a graph that have no translation."""
-    missing = {k: [with_line(n.name, n) for n in nodes] for k, nodes in unknown_operators(module).items()}
+def check_operators(module: GraphModule, unread: Collection[Node] = ()) -> None:
+    """Raises `UnsupportedOperators`, which lists all operators without a translation, those of nodes that stay *unread* aside."""
+    missing = {k: [with_line(n.name, n) for n in nodes] for k, nodes in unknown_operators(module, unread).items()}
     if missing:
         raise unsupported_operators(missing, "compute what they compute by others in the module")
 

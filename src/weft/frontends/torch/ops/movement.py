@@ -211,7 +211,7 @@ def as_strided(c: Call) -> Results:
     x, sizes, strides = c.tensor(), c.sizes("size"), c.sizes("stride")
     offset, flat = c.value("storage_offset", 0), c.reshape(x, [total(x.shape)])
     if not all(isinstance(v, int) for v in (*sizes, *strides, offset)):
-        return c.add("gather", flat, _places(c, sizes, strides, offset), axis=0)
+        return c.add("gather", flat, places_by_strides(c, sizes, strides, offset), axis=0)
     places = np.full((), offset, np.int64)
     for size, stride in zip(sizes, strides, strict=True):
         places = places[..., None] + np.arange(size, dtype=np.int64) * stride
@@ -221,7 +221,9 @@ def as_strided(c: Call) -> Results:
     return c.add("gather", flat, CompileTimeConstant(places), axis=0)
 
 
-def _places(c: Call, sizes: Sequence[int | Expr], strides: Sequence[int | Expr], offset: int | Expr) -> Operand:
+def places_by_strides(
+    c: Call, sizes: Sequence[int | Expr], strides: Sequence[int | Expr], offset: int | Expr
+) -> Operand:
     """Returns the places [*sizes] that strides make, of which some sizes are symbolic."""
     places: Operand = c.size(offset)
     for d, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
