@@ -13,11 +13,11 @@ from weft.support.dtypes import i64
 def repeat_interleave(c: Call) -> Results:
     """The places of a vector's elements, each as often as the element says: [2, 0, 1] gives [0, 0, 2]."""
     times = c.cast(c.tensor("repeats"), i64)
-    _check_least(c, times, "a number of repetitions")
     ends = c.add("cumsum", times, axis=0, exclusive=False, reverse=False)
     given = c.value("output_size")
-    whole = c.add("reduce_sum", times, axes=(0,), keepdims=False)
-    count: ExprLike = c.late_number(whole, "repeated", "the sum of the repetitions") if given is None else given
+    whole = _unless_negative(c, times, c.add("reduce_sum", times, axes=(0,), keepdims=False))
+    what = "the sum of the repetitions, none of which may be negative,"
+    count: ExprLike = c.late_number(whole, "repeated", what) if given is None else given
     ended = _added_at(c, ends, c.scalar(1, i64), count + 1)  # of those that end behind the last there may be many
     before = c.add("cumsum", ended, axis=0, exclusive=False, reverse=False)
     return c.cast(c.add("slice", before, starts=(0,), ends=(-1,), axes=(0,), steps=(1,)), c.dtype)
@@ -27,16 +27,16 @@ def repeat_interleave(c: Call) -> Results:
 def bincount(c: Call) -> Results:
     """How often each number from 0 on is there, or the sum of its weights."""
     x, weights, least = c.cast(c.tensor(), i64), c.optional("weights"), c.integer("minlength", 0)
-    _check_least(c, x, "a number that is counted")
-    most = c.add("reduce_max", c.add("concat", x, c.vector([least - 1]), axis=0), axes=(0,), keepdims=True)
-    count = c.late_number(c.add("add", most, c.scalar(1, i64)), "counted", "the largest number and 1")
+    most = c.add("reduce_max", c.add("concat", x, c.vector([least - 1]), axis=0), axes=(0,), keepdims=False)
+    length = _unless_negative(c, x, c.add("add", most, c.scalar(1, i64)))
+    count = c.late_number(length, "counted", "the length of counts of numbers, none of which may be negative,")
     return _added_at(c, x, c.scalar(1, c.dtype) if weights is None else c.cast(weights, c.dtype), count)
 
 
-def _check_least(c: Call, x: Operand, what: str) -> None:
-    """Has a call fail where an element of a vector is negative."""
-    held = c.add("concat", x, c.vector([0]), axis=0)
-    c.late_number(c.add("reduce_min", held, axes=(0,), keepdims=False), "least", what)
+def _unless_negative(c: Call, x: Operand, count: Operand) -> Operand:
+    """Returns *count*, or -1, which is no size, where an element of a vector is negative."""
+    least = c.add("reduce_min", c.add("concat", x, c.vector([0]), axis=0), axes=(0,), keepdims=False)
+    return c.add("where", c.add("less", least, c.scalar(0, i64)), c.scalar(-1, i64), count)
 
 
 def _added_at(c: Call, places: Operand, values: Operand, count: ExprLike) -> Operand:
