@@ -136,6 +136,76 @@ def test_outputs_are_shared() -> None:
     assert made.tolist() == [3.0] * 4
 
 
+def test_results_share_memory_where_those_of_pytorch_do() -> None:
+    def function(x: Any) -> Any:
+        y = x @ x
+        return y, y[1:].t(), y.detach(), y + 1
+
+    with torch.no_grad():
+        made, wanted = compiled(function)(torch.ones(3, 3)), function(torch.ones(3, 3))
+        for results in (made, wanted):
+            results[0][1] = 5
+    for a, b in zip(made, wanted, strict=True):
+        close(a, b)
+        assert a.stride() == b.stride()
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64], ids=str)
+def test_views_by_sizes_that_change_are_those_of_pytorch(dtype: Any) -> None:
+    """PyTorch makes views of inputs anew, by the strides of those that a backend returns."""
+
+    def function(x: Any, k: int) -> Any:
+        x.mul_(2)
+        y = x[1:] + 1
+        return x[:, k:], x.split(k, 1), x[:, :k].t(), y[:, k:], y
+
+    fast = torch.compile(function, backend="weft", options={"fallback": False}, dynamic=True)
+    for k in (2, 3, 5):
+        x = torch.arange(24).view(3, 8).to(dtype)
+        given = x.clone()
+        made, wanted = fast(given, k), function(x, k)
+        for a, b in zip(torch.utils._pytree.tree_leaves(made), torch.utils._pytree.tree_leaves(wanted), strict=True):
+            close(a, b)
+            assert a.is_complex() or a.stride() == b.stride()
+        made[0].zero_()  # which are the input's memory
+        assert not given[:, k:].any()
+
+
+def test_inputs_that_share_memory_are_written() -> None:
+    def function(a: Any, b: Any) -> Any:
+        a.add_(1)
+        b.mul_(2)
+        return a * 3
+
+    x = torch.arange(16.0).view(4, 4)
+    given = x.clone()
+    with torch.no_grad():
+        close(compiled(function)(given, given[1:]), function(x, x[1:]))
+    close(given, x)
+
+
+def test_views_of_inputs_need_no_operators_of_weft() -> None:
+    with torch.no_grad():
+        made = compiled(lambda x: (x.view(torch.int32), x * 2))(torch.ones(3))
+    assert made[0].tolist() == [0x3F800000] * 3
+
+
+def test_training_holds_weights_once() -> None:
+    model = perceptron()
+    made = compiled(model)(torch.randn(3, 8, requires_grad=True))
+    held = {t.untyped_storage().data_ptr() for t in made.grad_fn.saved_tensors}
+    assert model[2].weight.untyped_storage().data_ptr() in held
+
+
+def test_indices_that_a_call_finds_are_laid_out_as_pytorch_s() -> None:
+    x = torch.tensor([[1.0, 0.0], [2.0, 3.0]])
+    with torch.no_grad(), torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        made = compiled(torch.nonzero)(x)
+    close(made, x.nonzero())
+    assert made.stride() == x.nonzero().stride()
+
+
 def test_gradients() -> None:
     model, x = perceptron(), torch.randn(3, 8)
     compiled(model)(x).square().sum().backward()
@@ -159,6 +229,27 @@ def test_what_weft_lacks_is_run_by_pytorch_or_refused() -> None:
         torch._dynamo.reset()
         with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=r"airy_ai.* \(test_torch_backend.py:\d+\)"):
             compiled(function)(x)
+
+
+def written(x: Any) -> None:
+    x.fill_(1)
+
+
+def test_an_operator_of_the_user_s_that_writes_is_refused_by_its_name() -> None:
+    with torch.library._scoped_library("weft_test", "FRAGMENT") as library:
+        library.define("fill(Tensor(a!) x) -> ()")
+        library.impl("fill", written, "CompositeExplicitAutograd")
+
+        def function(x: Any) -> Any:
+            y = x * 2
+            torch.ops.weft_test.fill(y)
+            return y
+
+        with (
+            torch.no_grad(),
+            pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=r"weft_test.fill.* \(.*:\d+\)"),
+        ):
+            compiled(function)(torch.ones(3))
 
 
 def test_an_unknown_option() -> None:

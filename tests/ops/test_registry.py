@@ -78,6 +78,8 @@ def test_sums_of_16_bit_floats_keep_their_type() -> None:
         ("einsum", [tensor((2, 3)), tensor((4, 5))], {"equation": "ij,jk->ik"}, "einsum: j is (3) and (4)"),
         ("grid_sample", [tensor((1, 1, 2, 2)), tensor((1, 2, 2, 2))], {"mode": "odd"},
          "grid_sample: there is no mode odd with padding zeros"),
+        ("grid_sample", [tensor((1, 1, 2, 0)), tensor((1, 2, 2, 2))], {"padding": "border"},
+         "images of shape (1, 1, 2, 0) have no elements to sample"),
         ("relu", [tensor((2,))], {"alpha": 1.0}, "relu has no attribute alpha"),
         ("clip", [tensor((2,)), tensor((2,)), None], {}, "clip takes bounds that are scalars"),
         ("logical_not", [tensor((2,))], {}, "logical_not takes bools, not f32"),

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._guards import TracingContext
+from torch._prims_common import is_contiguous_or_false
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import GraphModule
 
@@ -57,6 +58,9 @@ others are those of `weft.compile`; *threads* are by default `torch.get_num_thre
 
 
 _FAKE: Final = torch._C._TorchDispatchModeKey.FAKE
+
+SOME_SIZE: Final = 1 << 20
+"""What stands for a size that a call finds, where the order of dimensions in memory is asked for."""
 
 SAMPLES: Final = 64
 """About as many elements of a weight are compared in each call, at odd distances, which meet any pattern of rows and columns.
@@ -198,7 +202,7 @@ class _Run:
         self.bound = [] if model is None else [numbers[name] for name in model.bound]
         output = next(n for n in reversed(module.graph.nodes) if n.op == "output").args[0]
         self.made: list[Any] = [None] * len(output)
-        self.passed, self.draws = captured.passed, captured.draws
+        self.passed, self.shared, self.draws = captured.passed, captured.shared, captured.draws
         self.results = [_result(k, output[k]) for k in captured.results]
         self.as_made = len(self.results) == len(output) and all(r.is_as_made for r in self.results)
 
@@ -212,13 +216,19 @@ class _Run:
         made = list(self.made)
         for k, argument in self.passed.items():
             made[k] = args[argument]
+        viewed = [args[k] for k in self.shared.arguments]
         args.clear()
-        if self.model is None:
-            return made
-        if self.as_made and not self.model.has_late_outputs:
+        if self.model is not None and self.as_made and not self.model.has_late_outputs:
             return self.model.run_in(TENSORS, given)
-        for result, tensor in zip(self.results, _results(self.model, given), strict=True):
+        for result, tensor in zip(self.results, [] if self.model is None else _results(self.model, given), strict=True):
             made[result.number] = tensor.item() if result.is_size else _laid_out(tensor, result)
+        return self._with_views(made, viewed) if self.shared.numbers else made
+
+    def _with_views(self, made: list[Any], viewed: list[Any]) -> list[Any]:
+        """Returns the results with those that are views of arguments, or of others of them."""
+        views = self.shared.replay(*viewed, *[made[k] for k in self.shared.bases])
+        for k, view in zip(self.shared.numbers, views, strict=True):
+            made[k] = view
         return made
 
     def refresh(self, tensors: Mapping[int, torch.Tensor]) -> None:
@@ -315,13 +325,13 @@ def _tensor(array: Any) -> torch.Tensor:
 
 
 def _laid_out(made: torch.Tensor, result: _Result) -> torch.Tensor:
-    """Returns a tensor as PyTorch expects it; with its dimensions in memory in another order, as a copy."""
-    made = torch.view_as_complex(made) if result.is_complex else made
+    """Returns a tensor as PyTorch expects it, and no view; with its dimensions in memory in another order, as a copy."""
+    made = torch.view_as_complex(made).data if result.is_complex else made
     order = result.order
     if order is None:
         return made
     back = [order.index(d) for d in range(len(order))]
-    return made.permute(order).contiguous().permute(back)
+    return made.permute(order).contiguous().permute(back).data
 
 
 def _result(number: int, node: Any) -> _Result:
@@ -335,7 +345,7 @@ def _result(number: int, node: Any) -> _Result:
 def _order(node: Any) -> tuple[int, ...] | None:
     """Returns the order in memory of an output's dimensions where PyTorch expects another than theirs."""
     meta = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
-    if not isinstance(meta, torch.Tensor) or meta.is_contiguous() or 0 in meta.shape:
+    if not isinstance(meta, torch.Tensor) or is_contiguous_or_false(meta) or any(s == 0 for s in _known(meta.shape)):
         return None
     strides = [_hint(s) for s in meta.stride()]
     if any(not s for s in strides):
@@ -343,6 +353,13 @@ def _order(node: Any) -> tuple[int, ...] | None:
     return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
 
 
+def _known(shape: Sequence[Any]) -> list[int]:
+    """Returns the sizes that are numbers."""
+    return [s for s in shape if isinstance(s, int)]
+
+
 def _hint(size: Any) -> int:
-    """Returns a size, or the value of a symbolic one when the graph was captured."""
-    return size if isinstance(size, int) else int(size.node.hint)
+    """Returns a size, or the value of a symbolic one when the graph was captured; some size for one that a call finds."""
+    if isinstance(size, int):
+        return size
+    return int(size.node.hint) if size.node.has_hint() else SOME_SIZE

@@ -111,6 +111,14 @@ def test_files_that_are_no_models(tmp_path: Path) -> None:
     assert "is damaged" in said(archive(b"[" * 100_000))
 
 
+def test_an_archive_whose_files_would_begin_before_it_is_damaged() -> None:
+    whole = bytearray((FOLDER / "nested.keras").read_bytes())
+    where = whole.rindex(b"PK\x05\x06") + 16  # of the number that says where the directory begins
+    begin = int.from_bytes(whole[where : where + 4], "little")
+    whole[where : where + 4] = (begin + len(whole)).to_bytes(4, "little")
+    assert "is a damaged archive: model.weights.h5 is at no place: negative seek value" in said(bytes(whole))
+
+
 def weights_alone() -> bytes:
     with zipfile.ZipFile(FOLDER / "nested.keras") as held:
         return held.read("model.weights.h5")

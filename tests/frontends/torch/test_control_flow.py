@@ -1,4 +1,4 @@
-"""`torch.cond`, `while_loop` and `scan` become regions, and compute as PyTorch does."""
+"""`torch.cond`, `while_loop`, `scan` and `map` become regions, and compute as PyTorch does."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.frontends.torch.modules import Module, check, exported, numbers  # noqa: E402
+from torch._higher_order_ops.map import map as of_each_row  # noqa: E402
 from torch._higher_order_ops.scan import scan  # noqa: E402
 from torch._higher_order_ops.while_loop import while_loop  # noqa: E402
 
@@ -47,3 +48,12 @@ def test_a_scan_of_rows() -> None:
         return scan(lambda s, row: (s + row, s * row), torch.zeros(4), x)
 
     agrees(function, "loop", X)
+
+
+def test_a_function_of_each_row() -> None:
+    agrees(lambda x, y: of_each_row(lambda row, y: row @ y, x, y), "loop", X, numbers(4, 2, seed=1))
+
+
+def test_regions_that_are_compiled_once_are_a_part_of_the_graph() -> None:
+    region = torch.compiler.nested_compile_region(lambda x: x.sin() * 2)
+    agrees(lambda x: region(region(x)), "sin", X)

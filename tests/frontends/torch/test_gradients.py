@@ -45,7 +45,11 @@ def test_convolutions(case: tuple[Any, ...]) -> None:
     same(A.convolution_backward.default, grad, x, w, None, *how, groups, [False, True, False])
 
 
-@pytest.mark.parametrize("mask", [None, numbers(2, 1, 5, 6)], ids=["whole", "masked"])
+PADDED: Any = torch.zeros(2, 1, 5, 6).index_fill(2, torch.tensor([0, 3]), float("-inf"))
+"""A mask by which two queries see no key."""
+
+
+@pytest.mark.parametrize("mask", [None, numbers(2, 1, 5, 6), PADDED], ids=["whole", "masked", "padded"])
 def test_attention(mask: Any) -> None:
     q, k, v = numbers(2, 4, 5, 8), numbers(2, 4, 6, 8, seed=1), numbers(2, 4, 6, 8, seed=2)
     backward = A._scaled_dot_product_flash_attention_for_cpu_backward.default

@@ -132,3 +132,18 @@ def test_a_number_that_the_data_tell() -> None:
     model = weft.compile(Parts(), example_inputs=(x, flags), threads=1)
     for f in (flags, flags * 0, flags * 2):
         np.testing.assert_allclose(model(x.numpy(), f.numpy()), Parts()(x, f).numpy())
+
+
+def test_results_that_are_nothing_are_left_out() -> None:
+    x = numbers(2, 3)
+    model = weft.compile(exported(Module(lambda x: (x + 1, None, x * 2)), [x]))
+    made = model(x)
+    assert len(made) == 2
+    np.testing.assert_array_equal(made[1], array(x) * 2)
+
+
+@pytest.mark.parametrize("function", [torch.bincount, torch.repeat_interleave])
+def test_negative_numbers_are_not_counted(function: Any) -> None:
+    model = weft.compile(exported(Module(function), [torch.tensor([1, 2])]))
+    with pytest.raises(weft.WeftError, match="none of which may be negative, is -1, which is no size"):
+        model(torch.tensor([3, -2]))

@@ -107,6 +107,7 @@ def convolution(size: int, taps: int = 3, **how: Any) -> Node:
         (8, {"pads": (1, 1, 1, 1), "strides": (2, 2)}, (11 / 12) ** 2),
         (5, {"pads": (0, 2, 0, 0)}, 1 - 3 / 15),
         (9, {"pads": (9, 9, 9, 9), "dilations": (9, 9)}, 1 / 9),
+        (1 << 20, {}, 1.0),
     ],
 )
 def test_a_direct_convolution_costs_less_where_it_reads_padding(size: int, how: dict[str, Any], inside: float) -> None:

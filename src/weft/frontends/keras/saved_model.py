@@ -87,13 +87,21 @@ def _archive(source: Any, name: str) -> tuple[Mapping[str, Any], io.BytesIO, Map
         if any(members[wanted].file_size > LARGEST_RATIO * size for wanted in (CONFIG, WEIGHTS, *texts)):
             raise ModelError(f"{name} is an archive of {size} bytes with members far larger than that", hint=AGAIN)
         _check_length(members[CONFIG].file_size, name)
-        weights = archive.read(WEIGHTS)
+        weights = _member(archive, WEIGHTS)
         _check_heaps(weights, name)
         return (
-            _parsed(archive.read(CONFIG), name),
+            _parsed(_member(archive, CONFIG), name),
             io.BytesIO(weights),
-            {n: archive.read(n).decode("utf-8") for n in texts},
+            {n: _member(archive, n).decode("utf-8") for n in texts},
         )
+
+
+def _member(archive: zipfile.ZipFile, path: str) -> bytes:
+    """Returns a file of an archive; raises `BadZipFile` where its directory says that it begins before the archive does."""
+    try:
+        return archive.read(path)
+    except ValueError as error:
+        raise zipfile.BadZipFile(f"{path} is at no place: {error}") from error
 
 
 def _check_heaps(data: bytes | mmap, name: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
@@ -24,11 +24,22 @@ from weft.frontends.torch.complex_numbers import is_known
 from weft.frontends.torch.fused_operators import fused_operators
 from weft.frontends.torch.gradients import gradients
 from weft.frontends.torch.ops.primitives import AS_ATEN
-from weft.frontends.torch.region_calls import GRAPHS
+from weft.frontends.torch.region_calls import CONTROL_FLOW
 from weft.support.errors import ModelError
 
-WRAPPERS: Final = {"higher_order.wrap_with_set_grad_enabled": 1, "higher_order.wrap_with_autocast": 4}
-"""Operators that run a graph in another mode; which argument that is, behind which its own arguments follow."""
+WRAPPERS: Final = {
+    "higher_order.wrap_with_set_grad_enabled": (1, 2),
+    "higher_order.wrap_with_autocast": (4, 5),
+    "higher_order.invoke_subgraph": (0, 2),
+}
+"""Operators that run a graph, in another mode or as it is; which argument that is, and the first of its own arguments."""
+
+CALLERS: Final = {
+    "higher_order.auto_functionalized": 0,
+    "higher_order.auto_functionalized_v2": 0,
+    "higher_order.with_effects": 1,
+}
+"""Operators that call another, which changes its arguments or has effects; which argument that is."""
 
 _IS_TRAINING: Final = 5
 """The argument of a batch norm that tells whether it is of training."""
@@ -92,32 +103,37 @@ def is_effect(node: Node) -> bool:
     return name_of(node.target) == "higher_order.with_effects" and name_of(node.args[1]) in _CHECKS
 
 
-def unknown_operators(module: GraphModule) -> dict[str, list[Node]]:
-    """Returns the nodes of each operator that the table does not have."""
+def unknown_operators(module: GraphModule, unread: Collection[Node] = ()) -> dict[str, list[Node]]:
+    """Returns the nodes of each operator that the table does not have, but for those that stay *unread*."""
     missing: dict[str, list[Node]] = {}
     for n in _calls(module):
-        if not is_known(name_of(n.target)):
-            missing.setdefault(name_of(n.target), []).append(n)
+        if not is_known(name_of(n.target)) and n not in unread:
+            missing.setdefault(_called_by(n), []).append(n)
     return dict(sorted(missing.items()))
+
+
+def _called_by(node: Node) -> str:
+    """Names the operator of a call: the user's own where PyTorch has wrapped it."""
+    name = name_of(node.target)
+    return name_of(node.args[CALLERS[name]]) if name in CALLERS else name
 
 
 def _calls(module: GraphModule) -> Iterator[Node]:
     """Yields the calls of operators in a graph, and in those that it runs in another mode, as branches or as loops."""
     for n in module.graph.nodes:
-        graphs = _graphs_run_by(n)
-        if graphs:
-            for k in graphs:
-                yield from _calls(operator.attrgetter(n.args[k].target)(module))
+        if n.op == "call_function" and runs_graphs(n):
+            for held in n.all_input_nodes:
+                found = operator.attrgetter(held.target)(module) if held.op == "get_attr" else None
+                if isinstance(found, GraphModule):
+                    yield from _calls(found)
         elif n.op == "call_function" and not is_effect(n):
             yield n
 
 
-def _graphs_run_by(node: Node) -> tuple[int, ...]:
-    """Returns which arguments of a call are graphs."""
-    if node.op != "call_function":
-        return ()
+def runs_graphs(node: Node) -> bool:
+    """Tells whether a call runs graphs that are its arguments."""
     name = name_of(node.target)
-    return (WRAPPERS[name],) if name in WRAPPERS else GRAPHS.get(name, ())
+    return name in WRAPPERS or name in CONTROL_FLOW
 
 
 def _is_to_decompose(node: Node) -> bool:

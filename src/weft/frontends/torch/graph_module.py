@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -10,6 +10,7 @@ from torch.fx import GraphModule, Node
 
 from weft.frontends.input_shapes import InputShapes
 from weft.frontends.torch.nodes import NodeImporter, Scope, check_operators, elements_of
+from weft.frontends.torch.shared_results import SharedResults, shared_results
 from weft.graph import Graph, Parameter
 from weft.graph.builder import Builder
 from weft.support.dtypes import i64
@@ -20,14 +21,15 @@ class Captured(NamedTuple):
     """A graph, the numbers of the arguments that its inputs are, and the numbers of the results that its outputs are.
 
     Other arguments are weights, or sizes that the shapes of tensors tell. *passed* are the results that are arguments as they
-    are given, with the arguments' numbers; results that are neither are None. A graph that *draws* random numbers has a seed for
-    its last input, which is no argument. *parameters* are arguments too, by number.
+    are given, with the arguments' numbers, and *shared* those that are views; results that are none of these are None. A graph
+    that *draws* random numbers has a seed for its last input, which is no argument. *parameters* are arguments too, by number.
     """
 
     graph: Graph
     arguments: list[int]
     results: list[int]
     passed: dict[int, int]
+    shared: SharedResults
     draws: bool
     parameters: dict[int, Parameter]
 
@@ -43,7 +45,6 @@ def from_graph_module(
 
     Raises `ModelError` and `UnsupportedOperators` as `from_exported_program` does.
     """
-    check_operators(module)
     return _Importer().run(module, weights or {}, parameters or {})
 
 
@@ -65,16 +66,22 @@ class _Importer(NodeImporter):
         numbers = [k for k, n in enumerate(places) if n not in scope and self._number(n, scope)]
         order = {v.name: k for k, v in enumerate(self.graph.inputs)}
         arguments = sorted([*tensors, *numbers], key=lambda k: order[places[k].name])
-        results, passed = self._results(self.body(module, scope), places)
-        return Captured(self.graph, arguments, results, passed, self.seed is not None, changing)
+        returned = next(n for n in reversed(module.graph.nodes) if n.op == "output").args[0]
+        shared = shared_results(module.graph, places, returned)
+        check_operators(module, shared.own)
+        made = self.body(module, scope, shared.own)
+        results, passed = self._results(made, places, shared.numbers)
+        return Captured(self.graph, arguments, results, passed, shared, self.seed is not None, changing)
 
-    def _results(self, made: Sequence[tuple[Any, Any]], places: Sequence[Node]) -> tuple[list[int], dict[int, int]]:
-        """Makes outputs of a graph's results; returns the numbers of these, and of the arguments that are returned."""
+    def _results(
+        self, made: Sequence[tuple[Any, Any]], places: Sequence[Node], shared: Collection[int]
+    ) -> tuple[list[int], dict[int, int]]:
+        """Makes outputs of results that are not *shared*; returns their numbers, and those of arguments that are returned."""
         results, passed = list[int](), dict[int, int]()
         for k, (node, value) in enumerate(made):
             if node in places:
                 passed[k] = places.index(node)
-            elif value is not None:
+            elif value is not None and k not in shared:
                 self.output(value, str(node), node)
                 results.append(k)
         return results, passed

@@ -55,7 +55,7 @@ class _Importer(NodeImporter):
         for spec, (node, made) in zip(self.program.graph_signature.output_specs, outputs, strict=True):
             if spec.kind in _STATES:
                 states[spec.target] = self.output(made, f"{spec.target}_next", node)
-            elif spec.kind is OutputKind.TOKEN:
+            elif spec.kind is OutputKind.TOKEN or _is_nothing(spec.arg):
                 continue
             elif spec.kind is OutputKind.USER_OUTPUT:
                 self.output(made, str(node), node)
@@ -111,6 +111,11 @@ class _Importer(NodeImporter):
         if not isinstance(tensor, torch.Tensor):
             raise ModelError(f"the program's {spec.target!r} is no tensor", hint="export the module without it")
         return self.constant(tensor, spec.target)
+
+
+def _is_nothing(result: Any) -> bool:
+    """Tells whether a result is None, which is no output of a model's."""
+    return isinstance(result, ConstantArgument) and result.value is None
 
 
 def _declared(size: Any) -> int | str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any, Final, TypeAlias
@@ -26,7 +26,8 @@ from weft.frontends.torch.complex_numbers import (
 )
 from weft.frontends.torch.decompose import WRAPPERS, is_effect, name_of, unknown_operators
 from weft.frontends.torch.ops.complex_numbers import complex_translation
-from weft.frontends.torch.region_calls import CONTROL_FLOW, GRAPHS
+from weft.frontends.torch.region_calls import CONTROL_FLOW
+from weft.frontends.torch.region_calls import Graph as GraphOfCall
 from weft.frontends.torch.registry import TABLE, Translation
 from weft.frontends.torch.source_lines import with_line
 from weft.frontends.torch.strides import in_memory_order
@@ -62,18 +63,18 @@ class NodeImporter:
         self.seed: Value | None = None
         self.random = RandomSeeds(Builder(self.evaluator, "the seed of a call"), self._seed_input)
 
-    def body(self, module: GraphModule, scope: Scope) -> list[tuple[Any, Any]]:
-        """Imports the nodes of a graph; returns its outputs, each with its value."""
+    def body(self, module: GraphModule, scope: Scope, unread: Collection[Node] = ()) -> list[tuple[Any, Any]]:
+        """Imports the nodes of a graph, those that stay *unread* left out; returns its outputs, each with its value."""
         for n in module.graph.nodes:
             if n.op == "get_attr":
                 scope[n] = self._attribute(module, n)
             elif n.op == "call_function" and is_effect(n):
                 scope[n] = None
-            elif n.op == "call_function" and n.users:  # unused nodes need no support: a second result, a check
+            elif n.op == "call_function" and n.users and n not in unread:  # others need no support: a second result
                 scope[n] = self._node(n, scope)
             elif n.op == "output":
                 made = n.args[0] if isinstance(n.args[0], list | tuple) else [n.args[0]]
-                return [(v, scope.get(v) if isinstance(v, Node) else v) for v in made]
+                return [(v, _value_of(v, scope)) for v in made]
         return []
 
     def _attribute(self, module: GraphModule, node: Node) -> Any:
@@ -82,24 +83,28 @@ class NodeImporter:
         return found if isinstance(found, GraphModule) else self.constant(found, str(node.target))
 
     def _inlined(self, node: Node, scope: Scope) -> tuple[Any, ...]:
-        """Imports the graph that a node runs in another mode of PyTorch's, such as without gradients."""
-        first = WRAPPERS[name_of(node.target)]
-        body = scope[node.args[first]]
-        given = [scope.get(v) if isinstance(v, Node) else v for v in node.args[first + 1 :]]
+        """Imports the graph that a node runs, it may be in another mode of PyTorch's, such as without gradients."""
+        graph, first = WRAPPERS[name_of(node.target)]
+        body = scope[node.args[graph]]
+        given = [_value_of(v, scope) for v in node.args[first:]]
         places = [n for n in body.graph.nodes if n.op == "placeholder"]
         return tuple([made for _, made in self.body(body, Scope(zip(places, given, strict=True)))])
 
     def _controlled(self, node: Node, scope: Scope) -> tuple[Any, ...]:
         """Imports an operator that runs graphs, each as a region."""
         name = name_of(node.target)
-        given = [_resolved(v, scope) for v in node.args]
-        for k in GRAPHS[name]:
-            given[k] = partial(self._region, given[k])
+        given = [self._with_graphs(_resolved(v, scope)) for v in node.args]
         source = f"{name} {node.name}"
         try:
             return tuple(CONTROL_FLOW[name](Builder(self.evaluator, source), *given))
         except ModelError as error:
             raise type(error)(error.message, where=with_line(error.where or source, node), hint=error.hint) from error
+
+    def _with_graphs(self, value: Any) -> Any:
+        """Returns an argument with what imports a graph in the place of each."""
+        if isinstance(value, list):
+            return [self._with_graphs(v) for v in value]
+        return GraphOfCall(value, partial(self._region, value)) if isinstance(value, GraphModule) else value
 
     def _region(
         self, module: GraphModule, region: Builder, given: Sequence[Any], step: Operand | None = None
@@ -154,7 +159,7 @@ class NodeImporter:
     def _node(self, node: Node, scope: Scope) -> Any:
         if name_of(node.target) in WRAPPERS:
             return self._inlined(node, scope)
-        if name_of(node.target) in GRAPHS:
+        if name_of(node.target) in CONTROL_FLOW:
             return self._controlled(node, scope)
         source = f"{name_of(node.target)} {node.name}"
         arguments = _arguments(node, scope) | {RANDOM_STREAM: self.random.stream}
@@ -189,6 +194,11 @@ class NodeImporter:
         return made if isinstance(node.meta.get("val"), tuple | list) or not made else made[0]
 
 
+def _value_of(v: Any, scope: Scope) -> Any:
+    """Returns what a node stands for, None where nothing does; a constant itself."""
+    return scope.get(v) if isinstance(v, Node) else v
+
+
 def _translation(node: Node, arguments: Mapping[str, Any]) -> Translation:
     """Returns the translation of a call, of complex numbers where there are any."""
     name = name_of(node.target)
@@ -205,9 +215,9 @@ def _translation(node: Node, arguments: Mapping[str, Any]) -> Translation:
     return found
 
 
-def check_operators(module: GraphModule) -> None:
-    """Raises `UnsupportedOperators`, which lists all operators of a graph that have no translation."""
-    missing = {k: [with_line(n.name, n) for n in nodes] for k, nodes in unknown_operators(module).items()}
+def check_operators(module: GraphModule, unread: Collection[Node] = ()) -> None:
+    """Raises `UnsupportedOperators`, which lists all operators without a translation, those of nodes that stay *unread* aside."""
+    missing = {k: [with_line(n.name, n) for n in nodes] for k, nodes in unknown_operators(module, unread).items()}
     if missing:
         raise unsupported_operators(missing, "compute what they compute by others in the module")
 

@@ -3,6 +3,7 @@
     cond(p, then, other, (x,))            if(p, x, then=Graph, other=Graph)
     while_loop(go_on, body, (s,), (x,))   loop(go_on(s, x), s, x, body=Graph)
     scan(combine, (s,), (rows,), (x,))    loop(len(rows), s, rows, x, body=Graph, scans=...)
+    map(function, (rows,), (x,))          the same, without states
 
 A graph takes its captured values as arguments, which are given to the operator one after another.
 """
@@ -10,29 +11,49 @@ A graph takes its captured values as arguments, which are given to the operator 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from torch.fx import GraphModule
 
 from weft.graph.builder import Builder, Operand
 from weft.graph.composites.branches_and_loops import branch, loop
 from weft.support.dtypes import bool_
 
 
-class Graph(Protocol):
-    """Adds the operators of a graph of PyTorch's to the region that a builder is of."""
+class Graph(NamedTuple):
+    """A graph of PyTorch's, and what adds its operators to a region."""
 
-    def __call__(self, b: Builder, given: Sequence[Any], step: Operand | None = None, /) -> list[Operand]:
-        """Returns its results, given its arguments, in the iteration of a loop that has the number *step*."""
+    module: GraphModule
+    add_to: Callable[[Builder, Sequence[Any], Operand | None], list[Any]]
+
+    def __call__(self, b: Builder, given: Sequence[Any], step: Operand | None = None) -> list[Any]:
+        """Returns its results, given its arguments, in the region of *b*: in a loop, of the iteration of the number *step*."""
+        return self.add_to(b, given, step)
 
 
-GRAPHS: Final = {"higher_order.cond": (1, 2), "higher_order.while_loop": (0, 1), "higher_order.scan": (0,)}
-"""Which arguments of an operator are graphs."""
+Call: TypeAlias = Callable[..., list[Any]]
+
+CONTROL_FLOW: Final[dict[str, Call]] = {}
+"""What imports operators that run graphs, by their names."""
 
 
+def controls(name: str) -> Callable[[Call], Call]:
+    """Enters the decorated function as what imports the operator *name*."""
+
+    def enter(function: Call) -> Call:
+        CONTROL_FLOW[name] = function
+        return function
+
+    return enter
+
+
+@controls("higher_order.cond")
 def cond(b: Builder, condition: Operand, then: Graph, other: Graph, given: Sequence[Any] = ()) -> list[Operand]:
     """Returns the results of one of two graphs."""
     return branch(b, condition, lambda r: then(r, given), lambda r: other(r, given))
 
 
+@controls("higher_order.while_loop")
 def while_loop(b: Builder, go_on: Graph, body: Graph, first: Sequence[Any], given: Sequence[Any] = ()) -> list[Operand]:
     """Returns the states of a loop that ends when *go_on* does not hold of them."""
 
@@ -43,6 +64,7 @@ def while_loop(b: Builder, go_on: Graph, body: Graph, first: Sequence[Any], give
     return loop(b, None, go_on(b, [*first, *given])[0], first, step)[0]
 
 
+@controls("higher_order.scan")
 def scan(
     b: Builder, combine: Graph, first: Sequence[Any], rows: Sequence[Operand], given: Sequence[Any] = ()
 ) -> list[Operand]:
@@ -57,8 +79,7 @@ def scan(
     return [*states, *made]
 
 
-CONTROL_FLOW: Final[dict[str, Callable[..., list[Operand]]]] = {
-    "higher_order.cond": cond,
-    "higher_order.while_loop": while_loop,
-    "higher_order.scan": scan,
-}
+@controls("higher_order.map_impl")
+def mapped(b: Builder, function: Graph, rows: Sequence[Operand], given: Sequence[Any] = ()) -> list[Operand]:
+    """Returns the results of each row, one after another in a new first dimension."""
+    return scan(b, function, (), rows, given)

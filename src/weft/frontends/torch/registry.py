@@ -17,7 +17,7 @@ from weft.support.registry import Registry
 
 Translation: TypeAlias = Callable[[Call], Results]
 
-_OTHERS: Final = ("_operator.", "math.", "prims.", "torch.", "transformers.")
+_OTHERS: Final = ("_operator.", "math.", "prims.", "torch.", "transformers.", "quantized_decomposed.")
 """How names begin that are not of `aten`: Python's functions of sizes, the primitives of decompositions, and other packages."""
 
 TABLE: Final = Registry[str, Translation]("PyTorch operator")

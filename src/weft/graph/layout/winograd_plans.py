@@ -85,10 +85,16 @@ def part_of_whole(node: Node, image: Sequence[int], made: Sequence[int], kernel:
     strides, pads, dilations = (node.attribute(a) for a in ("strides", "pads", "dilations"))
     inside = 1.0
     for d, (size, count, taps) in enumerate(zip(image, made, kernel, strict=True)):
-        starts = [t * dilations[d] - pads[d] for t in range(taps)]
-        within = sum(0 <= start + n * strides[d] < size for start in starts for n in range(count))
+        starts = (t * dilations[d] - pads[d] for t in range(taps))
+        within = sum(_steps_inside(start, strides[d], size, count) for start in starts)
         inside *= within / (taps * count)
     return direct_part(inside)
+
+
+def _steps_inside(start: int, stride: int, size: int, count: int) -> int:
+    """Returns how many of *count* places, *stride* apart from *start* on, lie in [0, *size*)."""
+    before, end = max(-(start // stride), 0), min(-((start - size) // stride), count)
+    return max(end - before, 0)
 
 
 def winograd_plans(layer: Layer, target: Target, others: int = 0) -> list[Candidate[Winograd]]:

@@ -15,7 +15,8 @@ from functools import reduce
 from typing import NamedTuple
 
 from weft.ir import INDEX, ZERO, Expr, all_of, apply, cast, const, maximum, minimum, select
-from weft.ops.shapes import flatten_index, unflatten_index
+from weft.ops.shapes import flatten_index, show_shape, unflatten_index
+from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute
 
 CUBIC = -0.75
@@ -38,8 +39,13 @@ def corners(
     padding: str = "zeros",
     align_corners: bool = False,
 ) -> list[Corner]:
-    """Returns the corners of samples of *shape*; *places* gives where each lies in the images x [N, C, *S], in elements."""
+    """Returns the corners of samples of *shape*; *places* gives where each lies in the images x [N, C, *S], in elements.
+
+    Raises `TypeMismatch` for images without elements: padding has nothing to go on with.
+    """
     sizes = x.shape[2:]
+    if ZERO in sizes:
+        raise TypeMismatch(f"images of shape {show_shape(x.shape)} have no elements to sample")
 
     def of(choice: Sequence[int]) -> Corner:
         def taps(i: Sequence[Expr]) -> list[tuple[Expr, Expr]]:

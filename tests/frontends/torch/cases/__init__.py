@@ -12,12 +12,13 @@ from tests.frontends.torch.cases import (
     matrices,
     movement,
     networks,
+    quantization,
     regions,
     special,
 )
 from tests.frontends.torch.cases.tensors import ROWS, Case
 
-FAMILIES: Final = (elementwise, networks, choices, movement, complex_numbers, matrices, special, regions)
+FAMILIES: Final = (elementwise, networks, choices, movement, complex_numbers, matrices, special, regions, quantization)
 CASES: dict[str, Case] = {name: case for family in FAMILIES for name, case in family.CASES.items()}
 BATCH = {0: torch.export.Dim("batch")}
 DECOMPOSED = {
@@ -66,6 +67,8 @@ SYMBOLIC: dict[str, Case] = {
             torch.full((torch.sym_max(x.shape[0], 1), torch.sym_min(x.shape[0], 9)), 2.0),
             torch.zeros(x.numel()),
             x.as_strided((x.shape[0], 2, 3), (18, 3 * x.shape[0], 2), x.shape[0]),
+            torch.as_strided_scatter(x, x[:, 0, :2], (x.shape[0], 2), (18, 3), 1),
+            x.repeat(x.shape[0], 2, 1),
             torch.nn.functional.pad(x, [x.shape[0], 1, -1, x.shape[0] - 1], value=2.0),
         ),
         [ROWS],

@@ -74,8 +74,21 @@ CASES: dict[str, Case] = {
             A.index_put(x, [None, i[0]], v[:, :2]),
             A.index_put(x, [x > 0], torch.tensor(7.0)),
             A.index_put(x, [torch.ones(3, 4) > 0], torch.arange(12.0)),
+            A.index_put(x.view(3, 2, 2), [i[:, 0] % 3, None, i[:, 1] % 2], v),
+            A.index_put(x.view(3, 2, 1, 2), [None, i[0] % 2, None, i[0] % 2], v[:2, :1, None], True),
         ),
         [X, torch.tensor([[1, 0], [2, 3], [3, 0]]), numbers(3, 2, seed=5)],
+    ),
+    "as often as others say": (
+        lambda x, n, w: (
+            x.repeat_interleave(n, 0),
+            x[:3].repeat_interleave(n[:3], 0, output_size=5),
+            torch.repeat_interleave(n - n),
+            torch.bincount(n),
+            torch.bincount(n, w, minlength=2),
+            torch.bincount(n, minlength=9),
+        ),
+        [numbers(4, 3), torch.tensor([2, 0, 3, 1]), numbers(4)],
     ),
     "in order": (
         lambda x: (

@@ -28,6 +28,13 @@ CASES: dict[str, Case] = {
         ),
         [*HEADS, torch.eye(5) > 0, numbers(5, 5)],
     ),
+    "attention of padding that sees no key": (
+        lambda q, k, v, a, b: (
+            F.scaled_dot_product_attention(q, k, v, attn_mask=a),
+            F.scaled_dot_product_attention(q, k, v, attn_mask=b),
+        ),
+        [*HEADS, torch.ones(5, 5).tril(-1) > 0, torch.full((5, 5), float("-inf")).triu()],
+    ),
     "conv1d": (
         lambda x, w, b: (F.conv1d(x, w, b, stride=2, padding=1), F.conv1d(x, w, padding="valid")),
         [SERIES, W1, D6],

@@ -138,6 +138,8 @@ def _filter(c: Call) -> Filter:
     )
     if how.nearest not in NEAREST:
         c.fail(f"there is no nearest_mode {how.nearest!r}", f"use one of {', '.join(NEAREST)}")
+    if how.mode not in ("nearest", "linear", "cubic"):
+        c.fail(f"there is no mode {how.mode!r}", "use one of nearest, linear, cubic")
     return how
 
 

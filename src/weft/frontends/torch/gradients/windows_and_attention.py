@@ -99,6 +99,8 @@ def attention_backward(  # the arguments are those of PyTorch's operator
     if attn_mask is not None:
         scores = scores + attn_mask
     shares = (scores.float() if query.dtype != torch.float64 else scores).softmax(-1).to(query.dtype)
+    if attn_mask is not None:  # queries that see no key have no shares, and attention of 0
+        shares = shares.masked_fill((attn_mask == float("-inf")).all(-1, keepdim=True), 0)
     of_shares = grad_out @ value.mT
     of_scores = shares * (of_shares - (grad_out * out).sum(-1, keepdim=True)) * factor
     return of_scores @ key, of_scores.mT @ query, shares.mT @ grad_out

@@ -77,6 +77,12 @@ def shift_left(c: Call) -> Results:
     return c.add("shift_left", *_operands(c))
 
 
+@translates("bitwise_right_shift.Tensor", "__rshift__.Tensor", "__rshift__.Scalar")
+def shift_right(c: Call) -> Results:
+    """The bits of integers moved down, their signs kept."""
+    return c.add("shift_right", *_operands(c))
+
+
 def _operands(c: Call) -> tuple[Operand, Operand]:
     return c.operand("self", c.dtype), c.operand("other", c.dtype)
 

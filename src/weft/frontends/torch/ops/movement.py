@@ -103,9 +103,14 @@ def expand(c: Call) -> Results:
 @translates("repeat")
 def repeat(c: Call) -> Results:
     """The tensor repeated along each dimension."""
-    x, times = c.tensor(), [int(n) for n in c.arguments["repeats"]]
+    x, times = c.tensor(), c.sizes("repeats")
     tall = c.reshape(x, [*[1] * (len(times) - x.rank), *x.shape])
-    return c.add("tile", tall, repeats=tuple(times))
+    if all(isinstance(n, int) for n in times):
+        return c.add("tile", tall, repeats=tuple(times))
+    pairs = list(zip(times, tall.shape, strict=True))
+    apart = c.reshape(tall, [size for _, s in pairs for size in (1, s)])
+    whole = c.add("expand", apart, shape=tuple([size for pair in pairs for size in pair]))
+    return c.reshape(whole, [n * s for n, s in pairs])
 
 
 @translates("cat")
@@ -206,7 +211,7 @@ def as_strided(c: Call) -> Results:
     x, sizes, strides = c.tensor(), c.sizes("size"), c.sizes("stride")
     offset, flat = c.value("storage_offset", 0), c.reshape(x, [total(x.shape)])
     if not all(isinstance(v, int) for v in (*sizes, *strides, offset)):
-        return c.add("gather", flat, _places(c, sizes, strides, offset), axis=0)
+        return c.add("gather", flat, places_by_strides(c, sizes, strides, offset), axis=0)
     places = np.full((), offset, np.int64)
     for size, stride in zip(sizes, strides, strict=True):
         places = places[..., None] + np.arange(size, dtype=np.int64) * stride
@@ -216,7 +221,9 @@ def as_strided(c: Call) -> Results:
     return c.add("gather", flat, CompileTimeConstant(places), axis=0)
 
 
-def _places(c: Call, sizes: Sequence[int | Expr], strides: Sequence[int | Expr], offset: int | Expr) -> Operand:
+def places_by_strides(
+    c: Call, sizes: Sequence[int | Expr], strides: Sequence[int | Expr], offset: int | Expr
+) -> Operand:
     """Returns the places [*sizes] that strides make, of which some sizes are symbolic."""
     places: Operand = c.size(offset)
     for d, (size, stride) in enumerate(zip(sizes, strides, strict=True)):

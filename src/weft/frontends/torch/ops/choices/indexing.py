@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.frontends.torch.call import Call, common_shape
+from weft.frontends.torch.ops.movement import places_by_strides
 from weft.frontends.torch.registry import translates
 from weft.graph.builder import CompileTimeConstant, Operand, Results, static_sizes, total
 from weft.graph.composites import selection
@@ -48,12 +49,12 @@ def index_put(c: Call) -> Results:
     if any(i.dtype is bool_ for _, i in found):
         return _put_where(c, x, found, values, adds=adds)
     dims = [d for d, _ in found]
-    if dims[-1] - dims[0] != len(dims) - 1:
-        c.fail("indices of dimensions that are not next to one another are not supported", "transpose in the module")
     others = [d for d in range(x.rank) if d not in dims]
     places = _stacked(c, [i for _, i in found])
-    count, before = places.rank - 1, dims[0]
-    shape = [*x.shape[:before], *places.shape[:-1], *x.shape[dims[-1] + 1 :]]
+    are_together = dims[-1] - dims[0] == len(dims) - 1
+    count, before = places.rank - 1, dims[0] if are_together else 0  # else the dimensions of the indices come first
+    kept = [x.shape[d] for d in others]
+    shape = [*kept[:before], *places.shape[:-1], *kept[before:]]
     whole = c.add("expand", values, shape=tuple(shape))
     updates = c.transpose(whole, [*range(before, before + count), *range(before), *range(before + count, len(shape))])
     order = [*dims, *others]
@@ -117,9 +118,10 @@ def _mean(c: Call, x: Operand, index: Operand, updates: Operand, *, keeps: bool)
 def as_strided_scatter(c: Call) -> Results:
     """The tensor with others at places in its memory, that strides tell."""
     x = c.tensor("input" if "input" in c.arguments else "self")
-    names = ("size", "stride", "storage_offset")
-    sizes, strides, offset = (c.arguments[name] for name in names)
-    places = np.full((), offset or 0, np.int64)
+    sizes, strides, offset = c.sizes("size"), c.sizes("stride"), c.value("storage_offset", 0)
+    if not all(isinstance(v, int) for v in (*sizes, *strides, offset)):
+        return _put_at_places(c, x, places_by_strides(c, sizes, strides, offset))
+    places = np.full((), offset, np.int64)
     for size, stride in zip(sizes, strides, strict=True):
         places = places[..., None] + np.arange(size, dtype=np.int64) * stride
     return _put_at(c, x, places)
@@ -138,10 +140,14 @@ def diagonal_scatter(c: Call) -> Results:
 
 def _put_at(c: Call, x: Operand, places: np.ndarray[Any, np.dtype[np.int64]]) -> Operand:
     """Returns *x* with the elements of the argument `src` at *places* of its flat form."""
-    flat = c.reshape(x, [total(x.shape)])
-    index = CompileTimeConstant(np.ascontiguousarray(places).reshape(-1))
-    updates = c.cast(c.reshape(c.tensor("src"), [places.size]), x.dtype)
-    return c.reshape(c.add("scatter_elements", flat, index, updates, axis=0, reduction="none"), x.shape)
+    return _put_at_places(c, x, CompileTimeConstant(np.ascontiguousarray(places)))
+
+
+def _put_at_places(c: Call, x: Operand, places: Operand) -> Operand:
+    flat, count = c.reshape(x, [total(x.shape)]), total(places.shape)
+    updates = c.cast(c.reshape(c.tensor("src"), [count]), x.dtype)
+    made = c.add("scatter_elements", flat, c.reshape(places, [count]), updates, axis=0, reduction="none")
+    return c.reshape(made, x.shape)
 
 
 @translates("unique_consecutive")
