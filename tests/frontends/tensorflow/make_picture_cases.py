@@ -68,7 +68,7 @@ case("NextAfter", op("NextAfter"), f(3, 4), f(3, 4))
 
 
 case(
-    "BatchMatMulV3",
+    "BatchMatMulV3_of_bytes",
     lambda x, y: R.BatchMatMulV3(x=x, y=y, Tout=tf.int32, adj_y=True),
     (f(2, 3, 40) * 90).astype(np.int8),
     (f(2, 4, 40) * 90).astype(np.int8),

@@ -62,32 +62,32 @@ def resample_axis(
     `ModelError` for an empty dimension, unknown coordinates, and modes that need sizes that are symbolic.
     """
     old, new = x.shape[d], as_expr(size)
-    crops = how.coordinates == "tf_crop_and_resize"
     if same_size(old, new) and scale in (None, 1.0) and how.coordinates not in MOVING:
         return x
     times = _repeats(old, new, how)
     if times is not None and scale in (None, float(times)):
         return b.add("repeat", x, axis=d, times=times)
     if not isinstance(old, Const) or not isinstance(new, Const):
-        if scale is not None and not (scale.is_integer() and same_size(new, old * int(scale))):
-            b.fail(
-                f"resampling dimension {d} of {x!r}, of symbolic size, by a scale of {scale} is not supported", _NUMBER
-            )
-        return _resized(b, x, d, new, how)
+        return _resized(b, x, d, new, how, scale)
     if not old.value:
         b.fail(f"dimension {d} of {x!r} can't be resampled: it is empty")
-    longest = max(int(new.value), int(old.value) if how.antialias else 0)  # each element is averaged over, then
+    axis = Axis(int(old.value), int(new.value), scale or int(new.value) / int(old.value), *part)
+    return _sampled(b, x, d, axis, how, extrapolation)
+
+
+def _sampled(b: Builder, x: Operand, d: int, axis: Axis, how: Filter, extrapolation: float) -> Operand:
+    """Resamples dimension *d* of known size."""
+    longest = max(axis.resized, axis.size if how.antialias else 0)  # each element is averaged over, then
     if longest > LARGEST_SAMPLED_DIMENSION:
         b.fail(
             f"resampling dimension {d} of {x!r}, along {longest} elements, is not supported; "
             f"{LARGEST_SAMPLED_DIMENSION} are the most"
         )
-    axis = Axis(int(old.value), int(new.value), scale or int(new.value) / int(old.value), *part)
     at = coordinates_of(axis, how.coordinates)
     if at is None:
         b.fail(f"there is no coordinate_transformation_mode {how.coordinates!r}")
     y = _by_table(b, x, d, axis, at, how)
-    if not crops:
+    if how.coordinates != "tf_crop_and_resize":
         return y
     outside = ((at < 0) | (at > axis.size - 1)).reshape([-1 if k == d else 1 for k in range(x.rank)])
     return b.add("where", CompileTimeConstant(outside), b.scalar(extrapolation, x.dtype), y)
@@ -120,8 +120,10 @@ def _by_table(b: Builder, x: Operand, d: int, axis: Axis, at: Floats, how: Filte
     return b.cast(b.add("resample", wide, *tables, axis=d), x.dtype)
 
 
-def _resized(b: Builder, x: Operand, d: int, size: Expr, how: Filter) -> Operand:
+def _resized(b: Builder, x: Operand, d: int, size: Expr, how: Filter, scale: float | None) -> Operand:
     """Resamples dimension *d* where a size is symbolic, so that no table can be computed."""
+    if scale is not None and not (scale.is_integer() and same_size(size, x.shape[d] * int(scale))):
+        b.fail(f"resampling dimension {d} of {x!r}, of symbolic size, by a scale of {scale} is not supported", _NUMBER)
     if how.coordinates in _EXACT:
         coordinates, nearest = _EXACT[how.coordinates]
         how = replace(how, coordinates=coordinates, nearest=nearest)

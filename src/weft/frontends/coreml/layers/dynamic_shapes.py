@@ -18,8 +18,8 @@ from weft.graph.composites.sequences import reverse
 from weft.graph.composites.slicing import FAR, reshape_open, slice_axes
 from weft.support.dtypes import f32, i64
 
-_MODES: Final = ["update", "add", "sub", "mul", "div", "max", "min"]
-"""How updates are combined with the elements there, by the numbers of the schema."""
+_MODES: Final = [f"SCATTER_{how}" for how in ("UPDATE", "ADD", "SUB", "MUL", "DIV", "MAX", "MIN")]
+"""How updates are combined with the elements there: the schema's names, by its numbers."""
 
 _MOST_NUMBERS: Final = 1 << 24
 
@@ -136,7 +136,7 @@ def _updates(c: NetworkCall, mode: int) -> tuple[Operand, Operand, str]:
     """Returns the indices, the updates, and how these are combined with the elements there."""
     if not 0 <= mode < len(_MODES):
         c.fail(f"its mode {mode} is not supported", AGAIN)
-    updates, reduction = combined(c, _MODES[mode], c.input(2))
+    updates, reduction = combined(c, _MODES[mode].removeprefix("SCATTER_").lower(), c.input(2))
     return c.cast(c.input(1), i64), updates, reduction
 
 
