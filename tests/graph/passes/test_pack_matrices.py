@@ -130,6 +130,16 @@ def test_many_rows_or_an_unknown_number_are_not_multiplied_with_keys_as_they_lie
     assert op in [n.op for n in packed(one_output(g, g.add("matmul", [queries, keys]))).nodes]
 
 
+@pytest.mark.parametrize(("perm", "op"), [((0, 2, 1), "matmul_packed"), (None, "matmul")])
+def test_constant_rows_are_multiplied_with_keys_in_panels(perm: tuple[int, ...] | None, op: str) -> None:
+    """As learned queries are; a matrix that lies in rows, such as an image in a pointwise convolution, is read as it lies."""
+    g = Graph()
+    k = g.input("k", (2, 64, 64), f32)
+    keys = k if perm is None else g.add("transpose", [k], perm=perm)
+    made = packed(one_output(g, g.add("matmul", [constant(g, 2, 128, 64), keys])))
+    assert ops(made)[-1] == op
+
+
 def test_a_shared_weight_is_packed_once() -> None:
     g = Graph()
     x, w = g.input("x", (3, 5), f32), constant(g, 5, 5, name="w")

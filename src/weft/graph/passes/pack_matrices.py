@@ -253,7 +253,8 @@ def _on_panels(new: Graph, node: Node, operands: Inputs, name: str, columns: int
 def _has_panels(node: Node) -> bool:
     """Tells whether the right-hand matrix of a product may be packed: a constant one of known width, or one of many rows.
 
-    One of unknown width may be narrow, so that it is packed only if that replaces another copy.
+    One of unknown width may be narrow, so that it is packed only if that replaces another copy, and so is one that a constant is
+    multiplied with: it may be an image, whose rows are long.
     """
     a, b = node.inputs[0] if node.inputs else None, _right(node)
     if a is None or b is None or b.rank < 2 or a.rank < 1:
@@ -263,7 +264,7 @@ def _has_panels(node: Node) -> bool:
         return False
     if is_narrow(node.output.dtype) and not _is_bias(node, *_terms(node, node.inputs[2:])):
         return False  # product and sum would be rounded apart
-    return isinstance(b, Constant) or (a.rank > 1 and not isinstance(a, Constant))
+    return isinstance(b, Constant) or (a.rank > 1 and (not isinstance(a, Constant) or _is_rearranged(b)))
 
 
 def _right(node: Node) -> Value | None:
