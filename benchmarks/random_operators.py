@@ -70,9 +70,12 @@ def _weight(rng: np.random.Generator, shape: Shape, name: str) -> np.ndarray:
 
 
 def random_cases(seed: int, count: int) -> list[Case]:
-    """Return *count* operators, of the four classes in turn; those of a smaller count are the first of a larger's."""
+    """Return *count* operators, of the classes in turn; those of a smaller count are the first of a larger's."""
     rng = np.random.default_rng(seed)
-    makers: tuple[Callable[[np.random.Generator], Case], ...] = (contraction, convolution, depthwise, reduction)
+    makers: tuple[Callable[[np.random.Generator], Case], ...] = (
+        *(contraction, convolution, depthwise, reduction),
+        other_rank,
+    )
     return [_within_bounds(makers[n % len(makers)], rng) for n in range(count)]
 
 
@@ -121,6 +124,22 @@ def depthwise(rng: np.random.Generator) -> Case:
     return _convolution("depthwise", rng, (channels, channels, channels), (height, width), kernel, window)
 
 
+def other_rank(rng: np.random.Generator) -> Case:
+    """Return a convolution of lines or of volumes: strided, dilated, grouped or depthwise now and then."""
+    lines = rng.random() < 0.6
+    group = int(rng.choice([1, 1, 1, 1, 2, 4]))
+    inner, outer = (max(1, _size(rng, 3, 512 if lines else 128) // group) * group for _ in range(2))
+    if rng.random() < 0.2:
+        inner = outer = group = _size(rng, 8, 700)
+    if lines:
+        size: Shape = (_size(rng, 20, 6000),)
+        kernel: Shape = (int(rng.choice([1, 2, 3, 3, 3, 4, 5, 7, 9, 15, 31])),)
+    else:
+        size = tuple(_size(rng, 3, 40) for _ in range(3))
+        kernel = (int(rng.choice([1, 2, 3, 3, 3])),) * 3
+    return _convolution("other rank", rng, (inner, outer, group), size, kernel, _window(rng, kernel, dilated=0.2))
+
+
 def _window(rng: np.random.Generator, kernel: Shape, dilated: float) -> tuple[int, int, Shape]:
     """Return a stride, a dilation and pads, the same at both ends."""
     stride = 2 if rng.random() < 0.3 else 1
@@ -136,12 +155,16 @@ def _convolution(
     inner, outer, group = channels
     stride, dilation, pads = window
     batch = int(rng.choice([1, 1, 1, 2, 3, 4, 8]))
-    out = [(s + 2 * p - dilation * (k - 1) - 1) // stride + 1 for s, k, p in zip(size, kernel, pads[:2], strict=True)]
+    out = [
+        (s + 2 * p - dilation * (k - 1) - 1) // stride + 1
+        for s, k, p in zip(size, kernel, pads[: len(size)], strict=True)
+    ]
     flops = 2.0 * batch * outer * math.prod(max(0, o) for o in out) * (inner // group) * math.prod(kernel)
     weights: dict[str, Shape] = {"w": (outer, inner // group, *kernel)}
     if rng.random() < 0.5:
         weights["bias"] = (outer,)
-    attributes = {"strides": [stride] * 2, "pads": list(pads), "dilations": [dilation] * 2, "group": group}
+    each = len(size)
+    attributes = {"strides": [stride] * each, "pads": list(pads), "dilations": [dilation] * each, "group": group}
     if min(out) < 1:
         flops = 0.0  # out of bounds: another is drawn
     return Case(kind, "Conv", {"x": (batch, inner, *size)}, weights, flops, attributes)

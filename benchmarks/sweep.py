@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compare Weft with the better of its peers on random operators: contractions, convolutions, depthwise, reductions.
+"""Compare Weft with the better of its peers on random operators: contractions, reductions, convolutions of any rank.
 
     venv-ort/bin/python sweep.py --seed 1 [--count 200] [--engines weft,onnxruntime,openvino] [--json out.json]
 

@@ -30,7 +30,7 @@ def test_cases_follow_from_the_seed(load: Any) -> None:
     assert labels[:12] == [c.label for c in random_cases(5, 12)]
     assert labels != [c.label for c in random_cases(6, 40)]
     kinds = Counter(c.kind for c in random_cases(5, 40))
-    assert kinds == {"contraction": 10, "convolution": 10, "depthwise": 10, "reduction": 10}
+    assert kinds == dict.fromkeys(("contraction", "convolution", "depthwise", "reduction", "other rank"), 8)
 
 
 def test_all_are_valid_models_within_bounds(load: Any) -> None:
@@ -43,7 +43,7 @@ def test_all_are_valid_models_within_bounds(load: Any) -> None:
 
 def test_weft_agrees_with_onnxruntime(load: Any) -> None:
     make_inputs = load("inputs").make_inputs
-    for n, case in enumerate(load("random_operators").random_cases(11, 4)):
+    for n, case in enumerate(load("random_operators").random_cases(11, 5)):
         model = case.model(f"m{n}").SerializeToString()
         x = make_inputs(case.entry(f"m{n}"))
         session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
