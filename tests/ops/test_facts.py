@@ -174,17 +174,25 @@ def test_each_fact_is_declared_somewhere() -> None:
     assert declared("is_convolution") == ["conv2d", "conv2d_integer", "conv_transpose2d"]
 
 
+FURTHER: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "repeat": ([], {"times": 2}),
+    "resample": ([np.array([[0, 4], [2, 3], [1, 1]]), np.full((3, 2), 0.5, np.float32)], {}),
+}
+"""The further inputs, and attributes, of operators along an axis of 5 elements."""
+
+
 @pytest.mark.parametrize("name", declared("along"))
 def test_other_dimensions_are_independent(name: str) -> None:
     """Dimensions behind the axis merge into one: so `merge_axes` reshapes."""
     attribute = OPERATORS[name].along
     x = np.random.default_rng(2).uniform(0.5, 2, (2, 5, 3, 4)).astype(np.float32)
-    given: dict[str, Any] = {"axis": 1} if attribute == "axis" else {"axes": (1,), "keepdims": True}
-    (apart,) = run_operator(name, [x], **given)
-    (merged,) = run_operator(name, [x.reshape(2, 5, 12)], **given)
+    more, attributes = FURTHER.get(name, ([], {}))
+    given = {**attributes, **({"axis": 1} if attribute == "axis" else {"axes": (1,), "keepdims": True})}
+    (apart,) = run_operator(name, [x, *more], **given)
+    (merged,) = run_operator(name, [x.reshape(2, 5, 12), *more], **given)
     np.testing.assert_allclose(merged.reshape(apart.shape), apart, rtol=1e-6)
     order = np.random.default_rng(3).permutation(12)
-    (permuted,) = run_operator(name, [x.reshape(2, 5, 12)[:, :, order]], **given)
+    (permuted,) = run_operator(name, [x.reshape(2, 5, 12)[:, :, order], *more], **given)
     np.testing.assert_allclose(permuted, merged[:, :, order], rtol=1e-6)
 
 

@@ -113,7 +113,7 @@ def _lengths(x: Shaped, lengths: Shaped, *, batch_axis: int = 1, time_axis: int 
     return IndexRange(1, ((ZERO, x.shape[time_axis]),), "length")
 
 
-@operator("resample")
+@operator("resample", along="axis")
 def resample(x: Tensor, taps: Tensor, weights: Tensor, *, axis: int) -> Tensor:
     """Along *axis*, element i is the sum over t of `x[taps[i, t]] * weights[i, t]`: any separable interpolation."""
     d = normalize_axis(axis, x.rank)

@@ -87,7 +87,7 @@ def expand(x: Tensor, *, shape: tuple[ExprLike, ...]) -> Tensor:
     return compute(target, lambda *i: at_broadcast(x, i, target), "expand", dtype=x.dtype)
 
 
-@operator("repeat")
+@operator("repeat", along="axis")
 def repeat(x: Tensor, *, axis: int, times: int) -> Tensor:
     """Each element of *x* along *axis* *times* times, one after another."""
     d = normalize_axis(axis, x.rank)

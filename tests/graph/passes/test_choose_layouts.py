@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from tests.graph.checks import apply_pass, constant, one_output, ops, scalar
 from tests.graph.oracle import Oracle
 
 from weft.cost import Choosing, group_blocks, input_block, output_block
 from weft.cost.graph.channel_blocks import group_block
-from weft.graph import Graph, Value, print_graph
+from weft.graph import Constant, Graph, Value, print_graph
 from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.fold_constants import fold_constants
 from weft.support.dtypes import f32
@@ -104,10 +105,24 @@ def transposed(g: Graph, x: Value) -> Value:
     return g.add("conv_transpose2d", [x, w, b], strides=(2, 2), pads=(1, 1, 1, 1), output_padding=(1, 0))
 
 
+def stretched(g: Graph, x: Value) -> Value:
+    taps, weights = np.array([[0, 1], [3, 5], [2, 2]]), np.array([[0.5, 0.5], [0.25, 0.75], [1, 0]], np.float32)
+    y = g.add("repeat", [conv(g, x, 8)], axis=-1, times=2)
+    y = g.add("resample", [y, Constant("taps", taps), Constant("weights", weights)], axis=2)
+    return conv(g, g.add("softmax", [y], axis=3), 8)
+
+
+def padded(g: Graph, x: Value) -> Value:
+    y = g.add("pad", [conv(g, x, 8)], pads=(0, 0, 0, 1, 0, 0, 2, 0), value=1.5)
+    return g.add("max_pool2d", [y], kernel=(3, 3), strides=(2, 2), pads=(0, 0, 0, 0))
+
+
 STAYS_BLOCKED: dict[str, Callable[[Graph, Value], Value]] = {
     "residual": residual,
     "pools": pools,
     "squeeze and excite": squeezed,
+    "stretched": stretched,
+    "padded": padded,
     "affine": affine,
     "depthwise with stride": lambda g, x: conv(g, conv(g, x, 8, group=8), 8, group=8, stride=2),
     "depthwise": lambda g, x: conv(g, conv(g, conv(g, x, 8), 8, group=8), 4),
@@ -187,6 +202,8 @@ UNBLOCKED: dict[str, Callable[[Graph, Value], Value]] = {
     "small groups": lambda g, x: conv(g, x, 4, group=4),
     "depth multiplier": lambda g, x: conv(g, x, 16, group=8),
     "weights that are not known": lambda g, x: g.add("conv2d", [x, g.input("w", (8, 8, 1, 1), f32)]),
+    "a softmax over channels": lambda g, x: g.add("softmax", [x], axis=1),
+    "channels that are padded": lambda g, x: g.add("pad", [x], pads=(0, 2, 0, 0, 0, 0, 0, 0)),
     "dilated transposed": lambda g, x: g.add("conv_transpose2d", [x, constant(g, 8, 4, 2, 2)], dilations=(2, 2)),
 }
 

@@ -243,6 +243,19 @@ def _is_depthwise(n: Node) -> bool:
     return n.op == "conv2d" and x is not None and x.shape[1] is as_expr(n.attribute("group")) is n.output.shape[1]
 
 
+def works_along_places(n: Node) -> bool:
+    """Tells whether *n* works along a dimension of the places of images, at each channel alone."""
+    return n.operator.along == "axis" and n.output.rank == len("NCHW") and n.attribute("axis") % len("NCHW") > 1
+
+
+def pads_places(n: Node) -> bool:
+    """Tells whether *n* pads images around their places alone: neither samples nor channels are added."""
+    if n.op != "pad" or n.output.rank != len("NCHW"):
+        return False
+    pads = n.attribute("pads")
+    return not any((*pads[:2], *pads[4:6]))
+
+
 def _has_blocked_form(n: Node) -> bool:
     """Tells whether *n* may have a blocked form."""
     x = n.inputs[0] if n.inputs else None
@@ -254,7 +267,13 @@ def _has_blocked_form(n: Node) -> bool:
         return False
     if n.operator.is_convolution:
         return is_packable(n) and isinstance(x.shape[1], Const)
-    return n.operator.per_channel or (n.op == "concat" and n.attribute("axis") % 4 == 1) or is_plain_map(n)
+    return (
+        n.operator.per_channel
+        or works_along_places(n)
+        or pads_places(n)
+        or (n.op == "concat" and n.attribute("axis") % 4 == 1)
+        or is_plain_map(n)
+    )
 
 
 def is_packable(n: Node) -> bool:

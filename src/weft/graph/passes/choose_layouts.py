@@ -30,7 +30,7 @@ from weft.cost import (
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
 from weft.graph.fusion.node_facts import is_plain_map
-from weft.graph.layout.assign_layouts import nodes_in_blocks
+from weft.graph.layout.assign_layouts import nodes_in_blocks, pads_places, works_along_places
 from weft.graph.layout.channel_blocks import fills_up, name_in_blocks
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr, as_expr
@@ -231,6 +231,25 @@ class _Layouts:
         kept = self.plain(new, twin, _int(x.shape[1]), node)
         return kept if node.output.rank == 4 else new.add("reshape", [kept], shape=node.output.shape)
 
+    def along_places(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
+        """Returns what works along rows or columns of a blocked value."""
+        x = inputs[0]
+        if x is None or x not in self.block_of or not works_along_places(node) or not self._allowed(node, x):
+            return None
+        attributes = {**node.keywords, "axis": node.attribute("axis") % 4}
+        twin = _add_twin(new, node, node.op, [self.twins[x, self.block_of[x]], *inputs[1:]], **attributes)
+        return self.plain(new, twin, _int(x.shape[1]), node)
+
+    def padded(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
+        """Returns a blocked value with places around its own."""
+        x = inputs[0]
+        if x is None or x not in self.block_of or not pads_places(node) or not self._allowed(node, x):
+            return None
+        before, after = node.attribute("pads")[:4], node.attribute("pads")[4:]
+        attributes = {**node.keywords, "pads": (*before, 0, *after, 0)}
+        twin = _add_twin(new, node, node.op, [self.twins[x, self.block_of[x]], *inputs[1:]], **attributes)
+        return self.plain(new, twin, _int(x.shape[1]), node)
+
     def concatenated(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
         """Returns the concatenation of the channels of blocked values, where all of them are whole blocks."""
         present = [v for v in inputs if v is not None]
@@ -312,6 +331,7 @@ _RULES: Final[dict[str, Blocked]] = {
     "conv2d_integer": _Layouts.integer_conv,
     "conv_transpose2d": _Layouts.conv_transpose,
     "concat": _Layouts.concatenated,
+    "pad": _Layouts.padded,
 }
 """How operators are carried out in blocks that have a form of their own there."""
 
@@ -320,4 +340,5 @@ def _rule_of(operator: Operator) -> Blocked | None:
     """Returns how *operator* is carried out in blocks; None for one that does so only if it is a map."""
     if operator.per_channel:
         return _Layouts.pooled
-    return _Layouts.reduced if operator.along == "axes" else _RULES.get(operator.name)
+    along = {"axes": _Layouts.reduced, "axis": _Layouts.along_places}
+    return along[operator.along] if operator.along is not None else _RULES.get(operator.name)
