@@ -58,7 +58,8 @@ def feed(samples: int, rate: int, state: Array) -> dict[str, Array]:
 
 def test_both_branches_for_any_number_of_frames() -> None:
     feeds: list[Values] = [feed(n, rate, floats(2, 2, HIDDEN)) for n in (16, 37, 400) for rate in (16000, 8000)]
-    Ways(detector(), rtol=1e-5).check(*feeds, wanted=[by_runtime(detector(), f) for f in feeds])
+    ways = Ways(detector(), rtol=1e-5, atol=1e-7)  # states are sums of terms up to 0.2, some of which cancel
+    ways.check(*feeds, wanted=[by_runtime(detector(), f) for f in feeds])
 
 
 def test_the_state_is_kept_from_call_to_call() -> None:

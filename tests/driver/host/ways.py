@@ -55,9 +55,11 @@ def model(
 class Ways:
     """A model compiled, and its host program replayed from bytes, and interpreted: the results must be the same."""
 
-    def __init__(self, proto: onnx.ModelProto, target: str | None = None, rtol: float = 1e-6) -> None:
-        """Compiles *proto*; *rtol* is how far the interpreter, which rounds each product, may be from code."""
-        self.rtol = rtol
+    def __init__(
+        self, proto: onnx.ModelProto, target: str | None = None, rtol: float = 1e-6, atol: float = 0.0
+    ) -> None:
+        """Compiles *proto*; *rtol* and *atol* are how far the interpreter, which rounds each product, may be from code."""
+        self.rtol, self.atol = rtol, atol
         self.reference = ReferenceEvaluator(proto)
         options = CompileOptions(verify=True)
         self.made: Compilation = build(proto, options=options) if target is None else build(proto, target, options)
@@ -78,7 +80,7 @@ class Ways:
             for a, b in zip(first, made, strict=True):
                 np.testing.assert_array_equal(a, b)
         for a, b in zip(first, interpret_model(self.program, self.made, feed), strict=True):
-            np.testing.assert_allclose(a, b, rtol=self.rtol, strict=True)
+            np.testing.assert_allclose(a, b, rtol=self.rtol, atol=self.atol, strict=True)
         return first
 
     def check(self, *feeds: Values, wanted: Sequence[Sequence[Array]] | None = None) -> None:
@@ -87,4 +89,4 @@ class Ways:
         for feed, arrays in zip(feeds, expected, strict=True):
             for found, one in zip(self.run(feed), arrays, strict=True):
                 assert (found.shape, found.dtype) == (one.shape, one.dtype)
-                np.testing.assert_allclose(found, one, rtol=10 * self.rtol)
+                np.testing.assert_allclose(found, one, rtol=10 * self.rtol, atol=self.atol)
