@@ -163,9 +163,10 @@ def _checks(
     for n, (v, sizes) in enumerate(zip(graph.inputs, called, strict=True)):
         yield from [_check(v, d, s, ins[n]) for d, s in enumerate(sizes) if (n, d) not in direct]
     yield from [check_requirement(r) for r in graph.requirements if not fused.stage(r.condition, *r.values)]
-    for size, (v, d) in _computed_sizes(fused).items():
+    for size, v in _computed_sizes(fused).items():
         where = v.producer.source if v.producer is not None and v.producer.source else v.name
-        message = f"{in_format(where)}: dimension {d} of its result is {{0}}, which is no size"
+        # not which one: layouts have dimensions in other places, and images for lines
+        message = f"{in_format(where)}: a dimension of its result is {{0}}, which is no size"
         yield Assert(defined(size) >= ZERO, message, (defined(size),))
     if used:
         for v, name in zip(graph.outputs, graph.output_names, strict=True):
@@ -195,16 +196,16 @@ def _sizes_of_kernels(fused: FusedGraph) -> set[Var]:
     return shown | {var for g in groups for s in g.sizes for var in free_vars(s)}
 
 
-def _computed_sizes(fused: FusedGraph) -> dict[Expr, tuple[Value, int]]:
-    """Returns the sizes that the model computes of others and that may be negative, each with a value's dimension that has it.
+def _computed_sizes(fused: FusedGraph) -> dict[Expr, Value]:
+    """Returns the sizes that the model computes of others and that may be negative, each with a value that has it.
 
     A convolution of n - 4 rows is one: where n is 3, no memory is to be planned, and no kernel may run.
     """
-    found: dict[Expr, tuple[Value, int]] = {}
+    found: dict[Expr, Value] = {}
     for v in [v for g in fused.groups for n in g.nodes for v in n.outputs]:
-        for d, s in enumerate(v.shape):
+        for s in v.shape:
             if not isinstance(s, Const | Var) and s not in found and not fused.stage(s) and _may_be_negative(s):
-                found[s] = v, d
+                found[s] = v
     return found
 
 

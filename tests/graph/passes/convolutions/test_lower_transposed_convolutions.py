@@ -86,17 +86,6 @@ def test_whole_vectors_of_channels_are_left_to_blocks(channels: int) -> None:
     assert ops(lower(graph, blocks=False)) == ["conv2d", "interleave_phases"]
 
 
-def test_one_dimension_is_computed_as_a_row() -> None:
-    graph = transposed((1, 8, 5), (8, 8, 6), strides=(3,), pads=(1, 2), output_padding=(1,))
-    assert ops(apply_pass(graph, lower)) == ["reshape", "conv_transpose2d", "reshape"]
-    assert ops(apply_pass(graph, lambda g: lower(g, blocks=False))) == [
-        "reshape",
-        "conv2d",
-        "interleave_phases",
-        "reshape",
-    ]
-
-
 def test_dilation_with_a_stride_puts_zeros_between_taps() -> None:
     made = apply_pass(transposed((1, 8, 3, 3), (8, 4, 2, 3), strides=(2, 2), dilations=(2, 1), bias=False), lower)
     assert ops(made) == ["conv2d", "interleave_phases"]
