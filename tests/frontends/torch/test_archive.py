@@ -19,6 +19,7 @@ from tests.frontends.torch.modules import array, numbers  # noqa: E402
 
 import weft  # noqa: E402
 from weft.frontends.dispatch import to_graph  # noqa: E402
+from weft.frontends.torch.program_json import checked_program  # noqa: E402
 from weft.graph import print_graph  # noqa: E402
 
 X = numbers(5, 3)
@@ -84,6 +85,18 @@ def test_a_file_of_a_program_as_it_was_traced(given: tuple[Any, ...], named: dic
     found = model.run(tensors, state=model.new_state())
     for a, b in zip(found, wanted.values(), strict=True):
         np.testing.assert_allclose(a, array(b), rtol=1e-5, atol=1e-6)
+
+
+def test_operators_of_packages_that_weft_imports_are_read_once_they_are_registered() -> None:
+    """Such as transformers's products of groups: the file names them alone."""
+    name = "grouped_mm_fallback"
+    text = {"graph_module": {"graph": {"nodes": [{"target": f"torch.ops.transformers.{name}.default"}], "inputs": []}}}
+    text["graph_module"]["signature"] = {"input_specs": [], "output_specs": []}
+    if hasattr(torch.ops.transformers, name):
+        assert checked_program(text, "m.pt2") is text
+        return
+    with pytest.raises(weft.WeftError, match=f"m.pt2 calls transformers.{name}, which is not registered here"):
+        checked_program(text, "m.pt2")
 
 
 class Paired(torch.nn.Module):  # type: ignore[misc,name-defined]

@@ -7,8 +7,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import torch
 from torch.utils import _pytree as pytree
 
+from weft.frontends.torch.complex_numbers import is_known
 from weft.support.errors import ModelError
 from weft.support.text import printable_line
 
@@ -185,12 +187,20 @@ def _matches(pattern: re.Pattern[str]) -> Callable[[str], bool]:
     return lambda text: pattern.fullmatch(text) is not None
 
 
+def _is_operator(text: str) -> bool:
+    """Tells whether a text names an operator of PyTorch's, or one that Weft imports of another package."""
+    if _OPERATOR.fullmatch(text):
+        return True
+    name = text.removeprefix("torch.ops.")
+    return is_known(name) and name != text
+
+
 def _anything(text: str) -> bool:
     return True
 
 
 _TEXTS: Final[dict[str, Callable[[str], bool]]] = {
-    "target": _matches(_OPERATOR),
+    "target": _is_operator,
     "expr_str": _is_formula,
     "as_string": _anything,
     "as_strings": _anything,
@@ -213,4 +223,15 @@ def _check_text(text: str, key: str, name: str) -> None:
         raise ModelError(
             f"{name} has {shown!r} for {key or 'a text'!r}, which an exported program of plain operators does not have",
             hint="export the model again, without operators of its own",
+        )
+    if key == "target" and _OPERATOR.fullmatch(text) is None:
+        _check_registered(text, name)
+
+
+def _check_registered(text: str, name: str) -> None:
+    """Raises `ModelError` for an operator of a package that this process has not imported."""
+    package, operator = text.removeprefix("torch.ops.").split(".")[:2]
+    if not hasattr(getattr(torch.ops, package), operator):
+        raise ModelError(
+            f"{name} calls {package}.{operator}, which is not registered here", hint=f"import {package} first"
         )
