@@ -220,7 +220,7 @@ class _Importer:
 
         def call(evaluator: PartialEvaluator, given: Sequence[Held | None]) -> Call:
             made = Call(node, given, opset, evaluator, subgraph, self.makers, source, self.strings, self.random)
-            made.declared_rank = self.declared_ranks.get(node.output[0]) if entry.holds else None
+            made.declared_rank = self.declared_ranks.get(node.output[0]) if entry.holds and node.output else None
             return made
 
         before, source = len(self.graph.nodes), self._source(node)
