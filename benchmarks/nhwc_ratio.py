@@ -72,9 +72,12 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=15.0, help="how long to time each network")
     parser.add_argument("--json", type=Path, help="a file for the figures")
     given = parser.parse_args()
+    names = given.names or sorted(p.stem for p in given.folder.glob("*.npz"))
+    if not names:
+        parser.error(f"there are no networks in {given.folder}: run nhwc_networks.py first")
     found: dict[str, dict[str, float]] = {}
     print(f"{'network':18} {'onnx ms':>9} " + " ".join(f"{end:>7}" for end in FORMATS[1:]))
-    for name in given.names or sorted(p.stem for p in given.folder.glob("*.npz")):
+    for name in names:
         found[name] = row = compare(name, given.folder, given.seconds)
         print(f"{name:18} {row['onnx_ms']:9.2f} " + " ".join(f"{row[end]:7.3f}" for end in FORMATS[1:]), flush=True)
     means = [geometric_mean(row[end] for row in found.values()) for end in FORMATS[1:]]
