@@ -109,9 +109,7 @@ def _triangle(c: Call, a: Operand, *, lower: bool) -> Operand:
 @translates("_linalg_inverse", "linalg_inverse")
 def inverse(c: Call) -> Operand:
     """Inverses of square matrices."""
-    x = c.input()
-    n = matrices.sides(c, x)[0]
-    return _solved(c, x, matrices.identity(c, x.shape[:-2], n, n, x.dtype))
+    return matrices.inverted(c, c.input())
 
 
 @translates("_npi_solve")
@@ -119,13 +117,8 @@ def solve(c: Call) -> Operand:
     """The X of which A X is B; B may be vectors."""
     a, b = c.input(0), c.input(1)
     if b.rank == a.rank:
-        return _solved(c, a, b)
-    return c.reshape(_solved(c, a, c.reshape(b, [*b.shape, 1])), b.shape)
-
-
-def _solved(c: Call, x: Operand, right: Operand) -> Operand:
-    packed, rows = c.add_many("lu", x)
-    return matrices.solved(c, packed, c.add("exchanged_rows", rows, rows=matrices.sides(c, packed)[0]), right)
+        return matrices.solved_by_elimination(c, a, b)
+    return c.reshape(matrices.solved_by_elimination(c, a, c.reshape(b, [*b.shape, 1])), b.shape)
 
 
 @translates("_linalg_det", "linalg_det")

@@ -58,21 +58,13 @@ def cholesky(c: Call) -> Operand:
 @translates("MatrixInverse")
 def inverse(c: Call) -> Operand:
     """The inverses of square matrices, or of their transposes."""
-    x = c.tensor()
-    n = matrices.sides(c, x)[0]
-    return _solved(c, x, matrices.identity(c, x.shape[:-2], n, n, x.dtype))
+    return matrices.inverted(c, c.tensor(), transposed=c.flag("adjoint"))
 
 
 @translates("MatrixSolve")
 def solve(c: Call) -> Operand:
     """The X of which A X, or A' X, is a matrix."""
-    return _solved(c, c.tensor(0), c.tensor(1))
-
-
-def _solved(c: Call, x: Operand, right: Operand) -> Operand:
-    packed, rows = c.add_many("lu", x)
-    order = c.add("exchanged_rows", rows, rows=matrices.sides(c, packed)[0])
-    return matrices.solved(c, packed, order, right, transposed=c.flag("adjoint"))
+    return matrices.solved_by_elimination(c, c.tensor(0), c.tensor(1), transposed=c.flag("adjoint"))
 
 
 @translates("MatrixTriangularSolve")

@@ -59,6 +59,19 @@ def solved(b: Builder, packed: Operand, order: Operand, right: Operand, *, trans
     return rows_in_order(b, z, b.add("argsort", order, axis=order.rank - 1, descending=False))
 
 
+def solved_by_elimination(b: Builder, a: Operand, right: Operand, *, transposed: bool = False) -> Operand:
+    """Returns the X of which A X, or A' X, is *right*, for square matrices *a*."""
+    packed, exchanges = b.add_many("lu", a)
+    order = b.add("exchanged_rows", exchanges, rows=sides(b, packed)[0])
+    return solved(b, packed, order, right, transposed=transposed)
+
+
+def inverted(b: Builder, a: Operand, *, transposed: bool = False) -> Operand:
+    """Returns the inverses of square matrices, or of their transposes."""
+    n = sides(b, a)[0]
+    return solved_by_elimination(b, a, identity(b, a.shape[:-2], n, n, a.dtype), transposed=transposed)
+
+
 def solved_by_triangle(b: Builder, a: Operand, right: Operand, *, upper: bool, unit: bool, left: bool) -> Operand:
     """Returns the X of which A X, or with *left* false X A, is *right*; of A one triangle counts."""
     if left:

@@ -13,8 +13,12 @@ from weft.ir import ExprLike, as_expr
 from weft.ops import same_size
 from weft.support.dtypes import f32
 
-_DIMENSIONS: Final = {"1d": ("scales",), "2d": ("scales_h", "scales_w"), "3d": ("scales_d", "scales_h", "scales_w")}
-"""The names of the scales of each dimension, by the operators' endings."""
+_DIMENSIONS: Final = {
+    "1d": ("linear", ("scales",)),
+    "2d": ("bilinear", ("scales_h", "scales_w")),
+    "3d": ("trilinear", ("scales_d", "scales_h", "scales_w")),
+}
+"""What linear interpolation is called, and the names of the scales of each dimension, by the operators' endings."""
 
 
 def _wanted(c: Call, x: Operand, scales: tuple[str, ...]) -> list[tuple[ExprLike, float | None]]:
@@ -48,10 +52,10 @@ def _resized(how: Filter, scales: tuple[str, ...]) -> Translation:
     return translate
 
 
-for _ending, _scales in _DIMENSIONS.items():
+for _ending, (_linear, _scales) in _DIMENSIONS.items():
     for _name, _how in (
         ("upsample_nearest", Filter("nearest", "asymmetric_in_single", "floor")),
         ("_upsample_nearest_exact", Filter("nearest", "tf_half_pixel_for_nn", "floor")),
-        (f"upsample_{ {'1d': '', '2d': 'bi', '3d': 'tri'}[_ending] }linear", Filter("linear", "half_pixel")),
+        (f"upsample_{_linear}", Filter("linear", "half_pixel")),
     ):
         translates(f"{_name}{_ending}", f"{_name}{_ending}.vec")(_resized(_how, _scales))
