@@ -39,6 +39,7 @@ from weft.cost.graph.implicit_products import (
     ImplicitProduct, filled_channels, filled_terms, implicit_product_plans, whole_steps,
 )
 from weft.cost.graph.merging import MergeAxes, merge_plans
+from weft.cost.graph.prefix_chunks import PrefixChunk, prefix_chunk_plans
 from weft.cost.graph.layout import (
     Convolution, Form, Layout, blocked_cycles, depthwise_cycles, dot_product_cycles, grouped_cycles, packing_cycles,
     plain_cycles, unfused_cycles,
@@ -137,6 +138,7 @@ __all__ = [
     "OnePass", "OpenSize", "Order", "OrderProblem", "OuterOrder", "PACKED_AT_ONCE", "PANEL_VECTORS", "PLACEMENT_EXCHANGES",
     "INLINED_CALLS", "NESTED_CALLS",
     "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM", "PadInput", "Panel", "Parallel", "PartExtent", "Plan", "Planner",
+    "PrefixChunk",
     "Prefetch", "PrefetchSteps", "Probe", "Question", "RANGE_DEPTH", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
     "RightOperand", "RightProblem", "RoundedAttention", "RoundedFactors",
     "ReductionParts", "RowBlock", "RowGroup", "RowThreads", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE",
@@ -162,7 +164,8 @@ __all__ = [
     "narrow_convolution_plans", "narrow_factor_plans", "narrow_weight_plans", "nest_cycles",
     "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block", "packing_cycles",
     "pad_input_plans", "padded_parts", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans",
-    "plain_cycles", "possible_cases", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of",
+    "plain_cycles", "possible_cases", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "prefix_chunk_plans",
+    "ranges_of",
     "rearrangement_plans", "recomputation_plans", "reduce_order_plans", "reduce_tile_plans", "register_tile_plans",
     "remainder_versions", "right_operand_plans", "rounded_attention_plans", "rounded_factor_plans", "row_block_plans",
     "reduction_part_plans", "row_stride", "row_thread_plans",

@@ -143,6 +143,7 @@ def test_a_pass_that_is_off_is_skipped() -> None:
             "place_weight_dequantization",
             "narrow_convolutions",
             "round_attention",
+            "split_prefixes",
         },
         "level 2": winograd | {"choose_layouts"},
         "level 1": winograd

@@ -46,6 +46,7 @@ from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.rounded.round_attention import round_attention
 from weft.graph.passes.rounded.round_beside import round_beside
 from weft.graph.passes.simplify_calls import simplify_calls
+from weft.graph.passes.split_prefixes import split_prefixes
 from weft.graph.passes.states.append_in_place import append_in_place
 from weft.graph.passes.states.read_states_in_place import read_states_in_place
 from weft.graph.passes.states.write_states_in_place import write_states_in_place
@@ -94,6 +95,10 @@ def _round_attention(graph: Graph, context: GraphContext) -> Graph:
 
 def _round_beside(graph: Graph, context: GraphContext) -> Graph:
     return round_beside(graph) if context.target.has_threads else graph
+
+
+def _split_prefixes(graph: Graph, context: GraphContext) -> Graph:
+    return split_prefixes(graph, context.planner) if context.target.has_threads else graph
 
 
 def _pack_matrices(graph: Graph, context: GraphContext) -> Graph:
@@ -167,6 +172,8 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("choose_transposed_winograd", with_planner(choose_transposed_winograd), 1, (WINOGRAD,), exact=False),
     # reductions in the layout that was chosen
     Pass("merge_axes", with_planner(merge_axes), 1),
+    # once equal calls are one
+    Pass("split_prefixes", _split_prefixes, 1, exact=False),
     # of the shape that the model has them
     Pass("combine_products", _combine_products, 2),
     # what rounds factors goes before the slices of combined products, and takes part in merging rows
