@@ -13,12 +13,24 @@ from tests.frontends.torch.cases import (
     movement,
     networks,
     quantization,
+    recurrent,
     regions,
     special,
 )
 from tests.frontends.torch.cases.tensors import ROWS, Case
 
-FAMILIES: Final = (elementwise, networks, choices, movement, complex_numbers, matrices, special, regions, quantization)
+FAMILIES: Final = (
+    elementwise,
+    networks,
+    choices,
+    movement,
+    complex_numbers,
+    matrices,
+    special,
+    regions,
+    quantization,
+    recurrent,
+)
 CASES: dict[str, Case] = {name: case for family in FAMILIES for name, case in family.CASES.items()}
 BATCH = {0: torch.export.Dim("batch")}
 DECOMPOSED = {
