@@ -24,7 +24,7 @@ from weft.graph.layout.channel_blocks import name_without_blocks
 from weft.graph.memory.in_place import find_in_place
 from weft.graph.memory.order_groups import order_groups
 from weft.graph.memory.place_concats import place_concats
-from weft.graph.memory.plan_memory import Location, MemoryPlan, Place, plan_memory
+from weft.graph.memory.plan_memory import Location, MemoryPlan, Place, alternating_states, plan_memory
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.passes.guard_indices import guard_indices
 from weft.graph.passes.manager import GraphReport, SavedPass, reproduce_graph
@@ -72,6 +72,7 @@ __all__ = [
     "State",
     "Value",
     "Version",
+    "alternating_states",
     "appends_of",
     "attribute_text",
     "bound_lengths",
