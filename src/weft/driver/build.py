@@ -284,6 +284,7 @@ def fuse_graph(
         merge=options.uses(FUSION),
         most_buffers=target.most_buffers,
         whole_attention=target.has_threads,
+        read_once=not target.has_threads,
     )
     made = put_checks_last(order_groups(place_concats(fused)) if options.shares_memory else fused)
     whole = fuse_regions(made, lambda region: fuse_graph(region, target, options, planner, schedules))

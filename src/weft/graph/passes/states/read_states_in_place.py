@@ -14,8 +14,8 @@ from collections.abc import Collection, Sequence
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Value
 from weft.graph.core.state_pairs import state_pairs
+from weft.graph.passes.states.first_rows import first_rows_axis
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
-from weft.ir import ZERO
 
 
 def read_states_in_place(graph: Graph) -> Graph:
@@ -30,7 +30,7 @@ def read_states_in_place(graph: Graph) -> Graph:
             return None
         rows, transposed = _untransposed(right)
         cut = rows.producer
-        if cut is None or not _is_first_rows(cut) or not _is_memory(cut.inputs[0], taken):
+        if cut is None or first_rows_axis(cut) != rows.rank - 2 or not _is_memory(cut.inputs[0], taken):
             return None
         size = rows.shape[-2]
         made = new.add(
@@ -59,13 +59,3 @@ def _untransposed(v: Value) -> tuple[Value, bool]:
     if node is None or node.op != "transpose" or node.attribute("perm") != swapped or node.inputs[0] is None:
         return v, False
     return node.inputs[0], True
-
-
-def _is_first_rows(node: Node) -> bool:
-    """Tells whether *node* takes the first of the rows of its operand, one after another."""
-    if node.op != "slice" or len(node.attribute("starts")) != 1:
-        return False
-    axes = node.attribute("axes") or (0,)
-    starts, steps = node.attribute("starts")[0], node.attribute("steps") or (1,)
-    begins = starts is ZERO or starts == 0
-    return begins and steps == (1,) and axes[0] in (node.output.rank - 2, -2)
