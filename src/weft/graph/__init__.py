@@ -33,7 +33,7 @@ from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.simplify_calls import simplify_calls
 from weft.graph.regions.host_nodes import host_nodes
 from weft.graph.regions.region_operators import IF, LOOP, appends_of
-from weft.graph.rewriting.call_patterns import match
+from weft.graph.rewriting.call_patterns import match, untransposed
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.graph.states.declare_states import declare_states
 from weft.graph.states.match_states import is_matched
@@ -107,5 +107,6 @@ __all__ = [
     "state_pairs",
     "states_in_place",
     "type_text",
+    "untransposed",
     "verify_graph",
 ]

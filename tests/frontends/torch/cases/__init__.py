@@ -67,6 +67,13 @@ SYMBOLIC: dict[str, Case] = {
         ),
         [ROWS],
     ),
+    "curves along symbolic sizes": (
+        lambda x: (
+            torch.nn.functional.interpolate(x.permute(1, 2, 0)[None], (4, 9), mode="bicubic"),
+            torch.nn.functional.interpolate(x[None], scale_factor=2.0, mode="bicubic", align_corners=True),
+        ),
+        [ROWS],
+    ),
     "sizes of others": (
         lambda x: (
             x[: x.shape[0] - 0],

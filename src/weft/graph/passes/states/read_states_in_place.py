@@ -15,6 +15,7 @@ from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Value
 from weft.graph.core.state_pairs import state_pairs
 from weft.graph.passes.states.first_rows import first_rows_axis
+from weft.graph.rewriting.call_patterns import untransposed
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 
 
@@ -28,7 +29,7 @@ def read_states_in_place(graph: Graph) -> Graph:
         right = inputs[1] if node.op == "matmul" else None
         if right is None or inputs[0] is None or inputs[0].rank != right.rank:
             return None
-        rows, transposed = _untransposed(right)
+        rows, transposed = untransposed(right)
         cut = rows.producer
         if cut is None or first_rows_axis(cut) != rows.rank - 2 or not _is_memory(cut.inputs[0], taken):
             return None
@@ -50,12 +51,3 @@ def _is_memory(v: Value | None, taken: Collection[Value]) -> bool:
     """Tells whether *v* is the memory of a state, with the rows of this call or before."""
     node = None if v is None else v.producer
     return v in taken or (node is not None and node.op == "append" and bool(node.attribute("in_place")))
-
-
-def _untransposed(v: Value) -> tuple[Value, bool]:
-    """Returns the operand of a transposition of the last two dimensions, and True; else *v* itself, and False."""
-    node = v.producer
-    swapped = (*range(v.rank - 2), v.rank - 1, v.rank - 2)
-    if node is None or node.op != "transpose" or node.attribute("perm") != swapped or node.inputs[0] is None:
-        return v, False
-    return node.inputs[0], True
