@@ -173,6 +173,7 @@ def _movements() -> dict[str, list[Sample]]:
         "split": ([x], {"axis": 1, "sizes": (2, 4)}),
         "gather": ([x, at], {"axis": 0}),
         "gather_elements": ([x, np.array([[3, 0, -1]])], {"axis": 0}),
+        "gather_pages": ([numbers(4, 3, 2), np.array([[3, 0], [-1, 1]])], {"rows": 5}),
         "gather_nd": ([x, np.array([[1, 2], [3, 0]])], {}),
         "pad": ([x], {"pads": (1, 0, 0, 2), "value": 0.1}),
         "tile": ([x], {"repeats": (2, 1)}),

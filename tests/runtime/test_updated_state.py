@@ -120,9 +120,10 @@ def test_pages_are_chosen_by_a_table_and_written_where_they_are() -> None:
     made = paged().SerializeToString()
     compiled = build(made, options=check_options(state=PAIRS))
     assert [s.in_place for s in compiled.package.states] == [True]
-    for pages in (1, 3):  # a call moves what its table names, and nothing of the other pages
-        traffic = cache_traffic(compiled.fused, {"pages": pages})
-        assert (traffic.written, traffic.read) == (DEPTH * 4, pages * PAGE * DEPTH * 4)
+    for pages in (1, 3):  # a call reads the rows of what its table names, for scores and for their sum, and moves none
+        length = pages * PAGE - 1
+        traffic = cache_traffic(compiled.fused, {"pages": pages, "length": length})
+        assert (traffic.written, traffic.copied, traffic.read) == (DEPTH * 4, 0, 2 * length * DEPTH * 4)
     model, rng = weft.compile(made, state=PAIRS, threads=1), np.random.default_rng(0)
     state, tables = model.new_state(), ([4, 1, 3], [2, 0])  # two conversations in one memory
     rows: list[list[Array]] = [[], []]

@@ -284,6 +284,7 @@ def fuse_graph(
         merge=options.uses(FUSION),
         most_buffers=target.most_buffers,
         whole_attention=target.has_threads,
+        read_once=not target.has_threads,
     )
     made = put_checks_last(order_groups(place_concats(fused)) if options.shares_memory else fused)
     whole = fuse_regions(made, lambda region: fuse_graph(region, target, options, planner, schedules))
@@ -321,6 +322,7 @@ def kernel_requests(
     Of *schedules*, made before, kernels have those of loops of their name.
     """
     aliased = {*in_place, *[fused.root(p.left) for p in states_in_place(fused)]}
+    aliased |= {v for f in fused.all_graphs for updates in f.updates.values() for v in updates}
     versions = {g: tuple([v.group for v in of_one]) for f in fused.all_graphs for g, of_one in f.versions.items()}
     sharing = [g for g in fused.kernel_groups if not aliased.isdisjoint(g.outputs)]
     shared = {of_one.key for g in sharing for of_one in (g, *versions.get(g, ()))}

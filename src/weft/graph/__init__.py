@@ -24,7 +24,7 @@ from weft.graph.layout.channel_blocks import name_without_blocks
 from weft.graph.memory.in_place import find_in_place
 from weft.graph.memory.order_groups import order_groups
 from weft.graph.memory.place_concats import place_concats
-from weft.graph.memory.plan_memory import Location, MemoryPlan, Place, plan_memory
+from weft.graph.memory.plan_memory import Location, MemoryPlan, Place, alternating_states, plan_memory
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.passes.guard_indices import guard_indices
 from weft.graph.passes.manager import GraphReport, SavedPass, reproduce_graph
@@ -33,7 +33,7 @@ from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.simplify_calls import simplify_calls
 from weft.graph.regions.host_nodes import host_nodes
 from weft.graph.regions.region_operators import IF, LOOP, appends_of
-from weft.graph.rewriting.call_patterns import match
+from weft.graph.rewriting.call_patterns import match, untransposed
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.graph.states.declare_states import declare_states
 from weft.graph.states.match_states import is_matched
@@ -72,6 +72,7 @@ __all__ = [
     "State",
     "Value",
     "Version",
+    "alternating_states",
     "appends_of",
     "attribute_text",
     "bound_lengths",
@@ -106,5 +107,6 @@ __all__ = [
     "state_pairs",
     "states_in_place",
     "type_text",
+    "untransposed",
     "verify_graph",
 ]

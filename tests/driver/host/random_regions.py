@@ -28,6 +28,9 @@ CONSTANTS: dict[str, Array] = {
     "yes": np.array(True),  # ONNX's evaluator leaves out loops without a condition
     "zero": np.zeros((), np.float32),
     "limit": np.array(0.1, np.float32),
+    "as_slots": np.array([SLOTS, COLUMNS]),
+    "some": np.array([[0], [3]]),
+    "others": np.array([[4], [3]]),
     **{f"w{k}": np.random.default_rng(k).standard_normal((COLUMNS, COLUMNS)).astype(np.float32) / 2 for k in range(3)},
 }
 """What all graphs of a model use."""
@@ -35,10 +38,14 @@ CONSTANTS: dict[str, Array] = {
 
 @dataclass
 class Scope:
-    """One graph while it is made: its nodes, and the values that it may use, with about how many rows each has."""
+    """One graph while it is made: its nodes, and the values that it may use, with about how many rows each has.
+
+    *slots* are those that have `SLOTS` rows in each call.
+    """
 
     nodes: list[NodeProto] = field(default_factory=list)
     values: dict[str, int] = field(default_factory=dict)
+    slots: list[str] = field(default_factory=list)
 
 
 class Random:
@@ -93,7 +100,7 @@ class Random:
         return self.node(scope, "Greater", self.node(scope, "ReduceSum", v, "all", keepdims=0), "limit")
 
     def branch(self, scope: Scope, v: str, depth: int) -> tuple[GraphProto, int]:
-        inner = Scope(values={**scope.values, v: scope.values[v]})
+        inner = Scope(values={**scope.values, v: scope.values[v]}, slots=list(scope.slots))
         last = self.steps(inner, 1 + self.draw(2), depth + 1)
         result = self.node(inner, "Identity", last)
         return graph(inner.nodes, [], [(result, F32, [None, COLUMNS])]), inner.values[last]
@@ -107,7 +114,7 @@ class Random:
         """Adds a loop whose state is one row, or grows by one in each iteration, and whose rows are stacked."""
         grows, trips = self.draw(2), 4
         start, state, go = self.total(scope, v), self.name(), self.name()
-        inner = Scope(values={**scope.values, state: 1 + trips * grows})
+        inner = Scope(values={**scope.values, state: 1 + trips * grows}, slots=list(scope.slots))
         row = self.total(inner, self.steps(inner, 1 + self.draw(2), depth + 1))
         after = self.node(inner, "Concat", state, row, axis=0) if grows else self.node(inner, "Add", row, state)
         on, kept = self.node(inner, "Identity", go), self.node(inner, "Squeeze", row, "first")
@@ -119,15 +126,45 @@ class Random:
         scope.values |= {last: 1 + trips * grows, rows: trips}
         return rows
 
+    def put(self, scope: Scope, slots: str, row: str) -> str:
+        """Adds an update of two slots."""
+        rows = self.node(scope, "Concat", row, row, axis=0)
+        how = ("none", "add")[self.draw(2)]
+        made = self.node(scope, "ScatterND", slots, ("some", "others")[self.draw(2)], rows, reduction=how, rows=SLOTS)
+        scope.slots.append(made)
+        return made
+
+    def written(self, scope: Scope, v: str, depth: int) -> str:
+        """Adds a loop whose state are slots, some of which each iteration writes; a loop inside may do so, too."""
+        start = scope.slots[-1] if scope.slots else self.node(scope, "Expand", self.total(scope, v), "as_slots")
+        state, go = self.name(), self.name()
+        inner = Scope(values={**scope.values, state: SLOTS}, slots=[*scope.slots, state])
+        row = self.total(inner, self.steps(inner, 1 + self.draw(2), depth + 1))
+        made = self.put(inner, inner.slots[-1 - self.draw(2) * (len(inner.slots) > 1)], row)
+        if self.draw(2):
+            row = self.total(inner, self.steps(inner, 1, depth + 1))
+            made = self.put(inner, made, row)
+        after, on, kept = (
+            self.node(inner, op, *given)
+            for op, *given in (("Identity", made), ("Identity", go), ("Squeeze", row, "first"))
+        )
+        given: list[Info] = [(self.name(), I64, []), (go, BOOL, []), (state, F32, [SLOTS, COLUMNS])]
+        body = graph(inner.nodes, given, [(on, BOOL, []), (after, F32, [SLOTS, COLUMNS]), (kept, F32, [COLUMNS])])
+        last, rows = self.name(), self.name()
+        scope.nodes.append(helper.make_node("Loop", ["k", "yes", start], [last, rows], body=body))
+        scope.values |= {last: SLOTS, rows: 4}
+        scope.slots.append(last)
+        return last
+
     def steps(self, scope: Scope, count: int, depth: int) -> str:
         """Adds some steps; returns the value that the last makes."""
         made = self.pick(scope)
         for _ in range(count):
             v = self.pick(scope)
             plain = [self.map, self.product, self.shifted, self.joined, self.chosen]
-            nested = [self.taken, self.looped] if depth < 2 else []
+            nested = [self.taken, self.looped, self.written] if depth < 2 else []
             k = self.draw(len(plain) + 2 * len(nested))
-            made = plain[k](scope, v) if k < len(plain) else nested[(k - len(plain)) % 2](scope, v, depth)
+            made = plain[k](scope, v) if k < len(plain) else nested[(k - len(plain)) % 3](scope, v, depth)
         return made
 
     def states(self, scope: Scope) -> dict[str, str]:

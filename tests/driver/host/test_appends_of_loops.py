@@ -230,3 +230,54 @@ def test_a_condition_is_read_from_what_was_appended() -> None:
     ways = Ways(growing(CASES["a result that is read"]))
     y = ways.run({"x": np.full((2, 3), 50, np.float32), "m": np.array(30)})[0]
     assert y.shape == (2 * 4, 3)
+
+
+def around(nodes: Sequence[onnx.NodeProto], state: str = "s", depth: int = 0) -> list[onnx.NodeProto]:
+    """Returns a loop of *k* iterations of *nodes*, which make `t` of `s`: the state of the loop around, called *state* there."""
+    made = body(nodes, [("s", F32, [None, 3])], [("t", F32, [None, 3])])
+    made.input[0].name, made.input[1].name, made.input[2].name = f"j{depth}", f"go{depth}", f"s{depth}"
+    for n in made.node:
+        n.input[:] = [{"s": f"s{depth}", "go": f"go{depth}", "i": f"j{depth}"}.get(name, name) for name in n.input]
+    return [node("Loop", ["k", "yes", state], ["t"], body=made)]
+
+
+LINE = [node("CastLike", ["i", "x"], ["f"]), node("Mul", ["x", "f"], ["line"])]
+WITHIN = {
+    "appends": (around([*LINE, node("Concat", ["s", "line"], ["t"], axis=0)]), 4),
+    "behind others": (
+        [
+            node("Concat", ["s", "x"], ["first"], axis=0),
+            *around([*LINE, node("Concat", ["s", "line", "x"], ["t"], axis=0)], "first"),
+        ],
+        9,
+    ),
+    "three deep": (around(around([*LINE, node("Concat", ["s", "line"], ["t"], axis=0)], depth=1)), 16),
+}
+
+
+@pytest.mark.parametrize("case", WITHIN)
+def test_loops_inside_that_append(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row is moved once by each loop: not with all rows before it."""
+    nodes, rows = WITHIN[case]
+    made = growing(nodes)
+    made.graph.input.append(onnx.helper.make_tensor_value_info("k", I64, []))
+    ways = Ways(made)
+    ways.check(*[{"x": X, "m": np.array(m), "k": np.array(k)} for m in (0, 1, 3) for k in (0, 1, 3)])
+    loops = [n for f in ways.made.fused.all_graphs for n in f.graph.nodes if n.operator is LOOP]
+    assert all(len(appends_of(n)) == 1 for n in loops)
+    one, few, many = (moved_by(ways, {"x": X, "m": np.array(m), "k": np.array(4)}, monkeypatch) for m in (4, 8, 16))
+    assert many - few == 2 * (few - one)
+    assert few - one < 4 * rows * X.size * (len(loops) + 1)
+    feed = {"x": X, "m": np.array(3), "k": np.array(2)}
+    (before,), (after,) = run_graph(ways.made.source, feed), run_graph(ways.made.fused.graph, feed)
+    np.testing.assert_array_equal(before, after)
+
+
+def test_loops_inside_that_read_the_rows_before() -> None:
+    """The inner loop has all rows to read, and appends to them; the outer one copies what it makes."""
+    nodes = around([*CASES["rows that are computed from all before"]])
+    made = growing(nodes)
+    made.graph.input.append(onnx.helper.make_tensor_value_info("k", I64, []))
+    ways = Ways(made)
+    assert appended(ways.made) == []
+    ways.check(*[{"x": X, "m": np.array(m), "k": np.array(k)} for m in (0, 1, 3) for k in (0, 1, 3)])

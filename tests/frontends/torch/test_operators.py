@@ -36,6 +36,7 @@ def note(program: Any) -> Any:
 
 @pytest.mark.sampled(18)
 @pytest.mark.filterwarnings("ignore:index_reduce:UserWarning")
+@pytest.mark.filterwarnings("ignore:LSTM with projections:UserWarning")
 @pytest.mark.filterwarnings("ignore:The reduce argument of torch.scatter:UserWarning")
 @pytest.mark.parametrize("name", [*CASES, *SYMBOLIC])
 def test_like_pytorch(name: str) -> None:

@@ -49,6 +49,12 @@ def test_a_module_is_to_be_exported() -> None:
 
 
 CASES: dict[str, tuple[Callable[..., Any], Any, str]] = {
+    "curves of bytes": (
+        lambda x: F.interpolate(x, (9, 9), mode="bicubic"),
+        torch.zeros(1, 2, 5, 5, dtype=torch.uint8),
+        "aten.upsample_bicubic2d.vec upsample_bicubic2d: bicubic interpolation of inputs_0: u8[1, 2, 5, 5] is not supported\n"
+        "  hint: convert it to float32 in the module",
+    ),
     "sums of attention": (
         lambda x: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(x, x, x)[1],
         numbers(1, 2, 3, 4),

@@ -10,8 +10,9 @@
         counter[0] = step + 1
     copy(y, s at (counter[0] % 2 * n))
 
-A state that grows is in kept memory: an iteration writes the new one beside it, and copies it there; or the rows alone that it
-appends (`append_in_place`), and copies these to its end, which moves the state no more often than its memory has to grow.
+A state that an iteration updates where it is (`loop_states`) has one copy, which is the result's memory. One that grows is in
+kept memory: an iteration writes the new one beside it, and copies it there; or the rows alone that it appends
+(`append_in_place`), and copies these to its end, which moves the state no more often than its memory has to grow.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from dataclasses import dataclass, field
 from weft.driver.host.entry_plan import check_requirement
 from weft.driver.host.host_body import Ask, HostBody
 from weft.driver.host.host_memory import HostMemory, Views, arenas_of, elements_of, kept_buffer, kept_buffers
-from weft.graph import LOOP, FusedGraph, Graph, Group, MemoryPlan, Place, Value, appends_of
+from weft.graph import LOOP, FusedGraph, Graph, Group, MemoryPlan, Place, Value, alternating_states, appends_of
 from weft.ir import INDEX, ONE, TRUE, ZERO, Expr, Var
 from weft.loop import Alloc, Buffer, If, Let, Load, Stmt, Store, View, While, copy, late_memory, seq
 from weft.support.dtypes import u8
@@ -161,8 +162,9 @@ class _Loop:
         self.initial, self.captures = given[: self.states], given[self.states :]
         self.counter = control.given(control.workspaces[1])
         self.going = control.given(control.workspaces[2])
-        static = [k for k in range(self.states) if not control.memory.fused.is_kept(node.outputs[k])]
-        self.pairs = {k: control.given(w) for k, w in zip(static, control.workspaces[3:], strict=True)}
+        turning = alternating_states(control.memory.fused, control.group)
+        self.pairs = {k: control.given(w) for k, w in zip(turning, control.workspaces[3:], strict=True)}
+        self.single = {k: control.given(node.outputs[k]) for k in self.fused.updates}
         self.appends = appends_of(node)
         self.turn = Var("turn", INDEX)
 
@@ -190,6 +192,9 @@ class _Loop:
         """Copies the initial value of a state to where the first iteration reads it."""
         first = self.initial[k]
         source, elements = self.c.given(first), elements_of(first)
+        if k in self.single:
+            one = self.single[k]
+            return seq() if one is source else copy(one, ZERO, source, ZERO, elements)
         if k in self.pairs:
             return copy(self.pairs[k], ZERO, source, ZERO, elements)
         grown = kept_buffer(f"first{k}", first, self.c.kept_number(self.node.outputs[k]))
@@ -217,6 +222,10 @@ class _Loop:
         now = self.turn % 2
         for k in range(self.states):
             taken, made = graph.inputs[1 + k], graph.outputs[1 + k]
+            if k in self.single:
+                ins.append(self.single[k])
+                outs.append(self.single[k])
+                continue
             if k in self.pairs:
                 elements = elements_of(taken)
                 ins.append(view(taken, self.pairs[k], now * elements))
@@ -238,7 +247,7 @@ class _Loop:
         ask = c.asking(outs)
         body = c.region(self.fused, self.plan, ins, outs, ask, c.asking(ins), grown)
         for k in range(self.states):
-            if k not in self.pairs and not self.fused.stage(*graph.outputs[1 + k].shape):
+            if k not in self.pairs and k not in self.single and not self.fused.stage(*graph.outputs[1 + k].shape):
                 body = ask(1 + k, body)
         for buffer, source, offset in reversed(views):
             body = View(buffer, source, offset, body)

@@ -24,6 +24,7 @@ from weft.frontends.torch.complex_numbers import is_known
 from weft.frontends.torch.fused_operators import fused_operators
 from weft.frontends.torch.gradients import gradients
 from weft.frontends.torch.ops.primitives import AS_ATEN
+from weft.frontends.torch.recurrent_shapes import shapes_of_recurrent_layers
 from weft.frontends.torch.region_calls import CONTROL_FLOW
 from weft.support.errors import ModelError
 
@@ -66,7 +67,7 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
     """
     if not any(_is_to_decompose(n) for n in _calls(program.graph_module)):
         return program
-    with warnings.catch_warnings():
+    with shapes_of_recurrent_layers(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch's own passes warn about one another
         try:
             return program.run_decompositions(dict(decompositions()))

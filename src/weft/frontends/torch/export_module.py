@@ -12,6 +12,7 @@ import torch
 from torch.export import ExportedProgram
 
 from weft.frontends.frontend import Shapes
+from weft.frontends.torch.recurrent_shapes import shapes_of_recurrent_layers
 from weft.frontends.torch.source_lines import line_of_error
 from weft.support.dim import Dim
 from weft.support.errors import InputError, ModelError
@@ -35,7 +36,7 @@ def export_module(
     made: dict[str, torch.export.Dim] = {}
     dynamic = {name: _dynamic(name, value, (shapes or {}).get(name), made) for name, value in bound.arguments.items()}
     try:
-        with torch.no_grad(), warnings.catch_warnings():
+        with torch.no_grad(), shapes_of_recurrent_layers(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PyTorch's warnings about its own parts
             return exported(module, args, kwargs, dynamic if made else None)
     except Exception as error:  # of whatever kind: it is PyTorch's tracing of the user's program

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
@@ -118,6 +118,86 @@ def lstm_cell(*, coupled: bool = False, kept: Function | None = None) -> Cell:
         return h if d.projection is None else b.add("matmul", h, d.projection), memory
 
     return cell
+
+
+def _function(op: str) -> Function:
+    return lambda b, x: b.add(op, x)
+
+
+class Kind(NamedTuple):
+    """A kind of layer: activation functions, a step, where Weft's gates are among those of its weights, and how many states."""
+
+    functions: Sequence[Function]
+    cell: Cell
+    order: tuple[int, ...]
+    states: int = 1
+
+
+_SIGMOID, _TANH = _function("sigmoid"), _function("tanh")
+
+KINDS: Final = {
+    "rnn_relu": Kind([_function("relu")], elman_cell, (0,)),
+    "rnn_tanh": Kind([_TANH], elman_cell, (0,)),
+    "lstm": Kind([_SIGMOID, _TANH, _TANH], lstm_cell(), (0, 3, 1, 2), 2),
+    "gru": Kind([_SIGMOID, _TANH], gru_cell(reset_after_product=True), (1, 0, 2)),
+}
+"""The layers of PyTorch and MXNet, whose gates are input, forget, candidate and output, or reset, update and candidate."""
+
+
+class Weights(NamedTuple):
+    """What one direction of a layer of one of the `KINDS` has, its gates in their order.
+
+    The matrices are [gates * hidden, features] and [gates * hidden, states], the biases [gates * hidden], and the projection of
+    an LSTM's output [projected, hidden].
+    """
+
+    inputs: Operand
+    recurrence: Operand
+    input_bias: Operand | None = None
+    state_bias: Operand | None = None
+    projection: Operand | None = None
+
+
+def recurrent_layers(
+    b: Builder,
+    x: Operand,
+    kind: Kind,
+    layers: Sequence[Sequence[Weights]],
+    initial: Sequence[States],
+    between: Function | None = None,
+) -> tuple[Operand, list[Operand]]:
+    """Returns the outputs of the last of *layers*, each of one direction or two, which are given those of the layer before.
+
+    *x* is [time, batch, features], and *initial* the states [batch, hidden] of each direction of each layer; what is *between*
+    two layers is applied to the outputs. Those of the last are [time, batch, directions * hidden]; the states after the last
+    step are [layers * directions, batch, hidden].
+    """
+    ends, given = list[list[Operand]](), iter(initial)
+    for k, weights in enumerate(layers):
+        x = between(b, x) if k and between is not None else x
+        directions = [_direction(b, kind, w, next(given), forward=n == 0) for n, w in enumerate(weights)]
+        y, finals = recurrent_layer(b, x, directions, kind.cell)
+        x = concat(b, [element(b, y, 1, n) for n in range(len(weights))], 2)
+        ends.append(finals)
+    return x, [concat(b, [e[k] for e in ends], 0) for k in range(kind.states)]
+
+
+def _direction(b: Builder, kind: Kind, w: Weights, initial: States, *, forward: bool) -> Direction:
+    """Returns a direction of a layer whose weights are those of its kind."""
+    inputs, recurrence = (b.transpose(ordered_gates(b, m, kind.order), [1, 0]) for m in (w.inputs, w.recurrence))
+    of_inputs, of_states = (
+        None if v is None else ordered_gates(b, v, kind.order) for v in (w.input_bias, w.state_bias)
+    )
+    projection = None if w.projection is None else b.transpose(w.projection, [1, 0])
+    return Direction(forward, inputs, recurrence, kind.functions, initial, of_inputs, of_states, projection=projection)
+
+
+def ordered_gates(b: Builder, x: Operand, order: Sequence[int]) -> Operand:
+    """Returns a matrix or vector [gates * hidden, ...] whose gates are those that it has at the places *order*."""
+    if list(order) == list(range(len(order))):
+        return x
+    parts = b.add_many("split", x, axis=0, sizes=(x.shape[0] // len(order),) * len(order))
+    return concat(b, [parts[k] for k in order], 0)
 
 
 def _with_peephole(b: Builder, d: Direction, gate: Operand, k: int, memory: Operand) -> Operand:

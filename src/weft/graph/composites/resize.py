@@ -12,10 +12,12 @@ from weft.cost import LARGEST_SAMPLED_DIMENSION
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.constants import CompileTimeConstant
 from weft.graph.builder.partial_evaluator import Operand
+from weft.graph.composites.run_time.late_resize import COORDINATES as LATE
+from weft.graph.composites.run_time.late_resize import late_axis, resample_late
 from weft.graph.composites.sampling import Axis, Filter, Floats, coordinates_of, nearest_of, taps_of
 from weft.ir import Const, Expr, ExprLike, as_expr
 from weft.ops import COORDINATES, same_size, simplify_size
-from weft.support.dtypes import f32
+from weft.support.dtypes import f32, f64
 from weft.te import is_narrow
 
 MOVING: Final = ("tf_crop_and_resize", "offset_corners")
@@ -121,12 +123,15 @@ def _by_table(b: Builder, x: Operand, d: int, axis: Axis, at: Floats, how: Filte
 
 
 def _resized(b: Builder, x: Operand, d: int, size: Expr, how: Filter, scale: float | None) -> Operand:
-    """Resamples dimension *d* where a size is symbolic, so that no table can be computed."""
+    """Resamples dimension *d* where a size is symbolic: tables that are needed are computed in each call."""
     if scale is not None and not (scale.is_integer() and same_size(size, x.shape[d] * int(scale))):
         b.fail(f"resampling dimension {d} of {x!r}, of symbolic size, by a scale of {scale} is not supported", _NUMBER)
     if how.coordinates in _EXACT:
         coordinates, nearest = _EXACT[how.coordinates]
         how = replace(how, coordinates=coordinates, nearest=nearest)
+    if how.mode == "cubic" and not how.antialias and how.coordinates in LATE and how.coordinates not in MOVING:
+        ends = (b.scalar(0.0, f64), b.scalar(1.0, f64))
+        return resample_late(b, x, d, late_axis(b, x.shape[d], size, None, ends), how, 0.0)
     supported = how.mode in ("nearest", "linear") and how.coordinates in COORDINATES and not how.antialias
     if not supported or how.exclude_outside:
         b.fail(

@@ -9,7 +9,7 @@ takes more buffers than the machine lets a kernel have.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import inf, prod
 from typing import Final
 
@@ -45,14 +45,16 @@ def fuse(
     merge: bool = True,
     most_buffers: int | None = None,
     whole_attention: bool = False,
+    read_once: bool = False,
 ) -> FusedGraph:
     """Returns the groups of *graph*, each equal workload with an equal key, and the views between them as aliases.
 
     Without *merge*, each node is a group of its own. *planner* decides which nodes are recomputed by each consumer; without one,
     the cheaper way is taken. A kernel may take *most_buffers*, if that is a limit. With *whole_attention*, a kernel takes both
-    products of an attention, and the softmax between them.
+    products of an attention, and the softmax between them. With *read_once*, a product that reads each element of an operand once
+    takes in nodes that only move these, from wherever they lie.
     """
-    fusion = _Fusion(_with_copied_outputs(graph), planner, most_buffers)
+    fusion = _Fusion(_with_copied_outputs(graph), planner, most_buffers, read_once)
     for node in fusion.graph.nodes if merge else ():
         if fusion.is_anchor(node):
             fusion.extend_forward(node)
@@ -67,8 +69,11 @@ def fuse(
 class _Fusion:
     """Union-find over nodes while groups grow; `anchor` is the reduction or contraction of a set, if it has one."""
 
-    def __init__(self, graph: Graph, planner: Planner | None, most_buffers: int | None) -> None:
+    def __init__(
+        self, graph: Graph, planner: Planner | None, most_buffers: int | None, read_once: bool = False
+    ) -> None:
         self.graph = graph
+        self.read_once = read_once
         self.planner = planner
         self.most_buffers = most_buffers
         self.users = graph.users()
@@ -139,11 +144,30 @@ class _Fusion:
         inner = [n for n in path if n is not end]
         if not all(self.is_injective(n) and n not in self.anchor and len(n.outputs) == 1 for n in inner):
             return
-        if self._can_end(end, {node, *inner}) and (
-            self._is_operand(end, [node, *inner])
-            or self._may_repeat(node, max(_times(node.output, n.output) for n in path))
-        ):
+        if self._reads_once(end, {node, *inner}) or self._takes_in(end, node, path):
             self._merge(end, [node, *inner])
+
+    def _takes_in(self, end: Node, node: Node, path: Sequence[Node]) -> bool:
+        """Tells whether *end* may compute *node* and those on the *path* to it, where it needs their elements."""
+        whole = [node, *[n for n in path if n is not end]]
+        return self._can_end(end, set(whole)) and (
+            self._is_operand(end, whole) or self._may_repeat(node, max(_times(node.output, n.output) for n in path))
+        )
+
+    def _reads_once(self, end: Node, path: Collection[Node]) -> bool:
+        """Tells whether *end*, a product, reads each element of *path* once, which are moved so that vectors of them stay."""
+        nodes = {n for m in path for n in self.set_of[m]}
+        found = [(v, dims) for v, dims in zip(end.inputs, self.facts[end].once, strict=False) if _made_by(v, nodes)]
+        if not self.read_once or len(found) != 1:
+            return False
+        ((v, dims),) = found
+        while v is not None and v.producer in nodes:
+            facts = self.facts[v.producer]
+            if dims is None or facts.last not in dims or facts.moved is None or v.producer.operator.prepares:
+                return False
+            v = v.producer.inputs[facts.moved[0]]
+            dims = None if v is None else frozenset([v.rank - 1])
+        return True
 
     def _is_operand(self, end: Node, path: Sequence[Node]) -> bool:
         """Tells whether *path* makes a factor of an attention, which blocks of threads fetch for many rows at once."""
@@ -222,6 +246,10 @@ class _Fusion:
                 nodes = sorted(self.set_of[node], key=self.position.__getitem__)
                 groups.append(Group(tuple(nodes), node.outputs))
         return FusedGraph(self.graph, tuple(groups), aliases)
+
+
+def _made_by(v: Value | None, nodes: Collection[Node]) -> bool:
+    return v is not None and v.producer in nodes
 
 
 def _narrows(node: Node) -> bool:

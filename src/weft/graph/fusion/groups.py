@@ -139,13 +139,15 @@ class Version:
 class FusedGraph:
     """Groups in an order in which they can run, and `aliases`: values that need no memory and no kernel of their own.
 
-    Groups that are keys of `cases` have a kernel for each of these.
+    Groups that are keys of `cases` have a kernel for each of these. In the body of a loop, `updates` are the values, the last
+    first, that are in the memory of a state, by its number, which an iteration updates where it is.
     """
 
     graph: Graph
     groups: tuple[Group, ...]
     aliases: Mapping[Value, Alias] = field(default_factory=dict)
     cases: Mapping[Group, tuple[SizeCase, ...]] = field(default_factory=dict)
+    updates: Mapping[int, tuple[Value, ...]] = field(default_factory=dict)
 
     def root(self, v: Value) -> Value:
         """Returns the value that owns the memory of *v*: *v* itself if it is no alias."""

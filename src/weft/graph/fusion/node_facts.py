@@ -26,8 +26,11 @@ class NodeFacts:
     `is_rename` that its output is its first input's elements in row-major order under another shape (a reshape);
     `is_rearrangement` that it moves elements without computing, by sums and products of indices alone. `streams[i]` tells that a
     contraction reads input *i* at indices without the result's last axis: one element for each vector of the result, wherever
-    that element lies. `moved` are the inputs whose elements the outputs consist of; None where elements are computed. `watches`
-    tells that the node's kernel reports indices outside their limits.
+    that element lies. `once[i]` has the dimensions of input *i* along which vectors may run, if a contraction reads each of its
+    elements once, as a product of one row does its matrix; else None. `last` is the output's dimension along which the last one
+    of the only input lies, where the node moves elements from anywhere without computing; else None. `moved` are the inputs whose
+    elements the outputs consist of; None where elements are computed. `watches` tells that the node's kernel reports indices
+    outside their limits.
     """
 
     kind: OpClass
@@ -37,6 +40,8 @@ class NodeFacts:
     is_rename: bool = False
     is_rearrangement: bool = False
     streams: tuple[bool, ...] = ()
+    once: tuple[frozenset[int] | None, ...] = ()
+    last: int | None = None
     moved: tuple[int, ...] | None = None
     watches: bool = False
 
@@ -130,6 +135,7 @@ def _facts(operator: Operator, types: tuple[TensorType | None, ...], attributes:
     reads = tuple([OpClass.OPAQUE if t is None else _reach(t, operations, kinds, outputs) for t in given])
     kind = max(kinds.values(), default=OpClass.INJECTIVE)
     streams = tuple([t is not None and _streams(t, operations, kinds) for t in given])
+    once = tuple([None if t is None else _read_once(t, operations, kinds) for t in given])
     is_map, is_rearrangement = all(map(_is_map, operations)), all(map(_is_rearrangement, operations))
     watches = any(map(_watches, operations))
     renames = operator.renames or is_rename_of(given, outputs)
@@ -140,6 +146,8 @@ def _facts(operator: Operator, types: tuple[TensorType | None, ...], attributes:
         is_rename=renames,
         is_rearrangement=is_rearrangement,
         streams=streams,
+        once=once,
+        last=_last_dimension(operations[0]) if len(operations) == 1 else None,
         moved=_moved(given, operations),
         watches=watches,
     )
@@ -260,3 +268,32 @@ def _streams(source: Tensor, operations: Sequence[Operation], kinds: dict[Operat
         else:
             reached.add(op)
     return found
+
+
+def _read_once(
+    source: Tensor, operations: Sequence[Operation], kinds: dict[Operation, OpClass]
+) -> frozenset[int] | None:
+    """Returns the dimensions of *source* that a contraction's sums or its vectors run along, if it reads each element once."""
+    readers = [op for op in operations if source in op.inputs]
+    if len(readers) != 1 or kinds[readers[0]] is not OpClass.COMPLEX_OUT_FUSABLE:
+        return None
+    (op,) = readers
+    assert isinstance(op, Compute)
+    assert op.reduction is not None  # as contractions have one
+    read = [r for r in op.reads if r.tensor is source]
+    extents = [*zip(op.axes, op.shape, strict=True), *[(a, a.extent) for a in op.reduction.axes]]
+    axes = [axis for axis, size in extents if size is not ONE]
+    places = [i for i, size in zip(read[0].indices, source.shape, strict=True) if size is not ONE]
+    if len(read) != 1 or len(places) != len(axes) or set(places) != set(axes):
+        return None
+    runs = {*op.reduction.axes, *[axis for axis in axes if axis in op.axes][-1:]}
+    return frozenset([d for d, i in enumerate(read[0].indices) if i in runs])
+
+
+def _last_dimension(op: Operation) -> int | None:
+    """Returns the dimension of *op* along which the last one of its only source lies, if it moves elements; else None."""
+    if not isinstance(op, Compute) or op.reduction is not None or len(op.values) != 1:
+        return None
+    (read,) = op.values
+    last = read.indices[-1] if isinstance(read, Read) and read.indices else None
+    return op.axes.index(last) if last in op.axes else None

@@ -39,6 +39,7 @@ def outside(fused: FusedGraph) -> set[Value]:
     They are inputs, constants, outputs and views of outputs, updates of states, and results of control flow that are kept.
     """
     updates = [v for p in state_pairs(fused.graph) for v in updated_in_place(p)]
+    updates += [v for of_one in fused.updates.values() for v in of_one]
     kept = [v for g in fused.groups if g.regions for v in g.outputs if fused.is_kept(v)]
     return {*fused.graph.inputs, *fused.constants, *kept, *[fused.root(v) for v in (*fused.graph.outputs, *updates)]}
 

@@ -163,7 +163,8 @@ def region_workspaces(fused: FusedGraph, group: Group, plans: Sequence[MemoryPla
     """Returns the buffers that a node of control flow works in.
 
     The first is the arena of its regions, of which one runs at a time. A loop has a counter besides, whether it goes on, and two
-    copies of each state that does not grow, from one of which an iteration reads while it writes to the other.
+    copies of each state that neither grows nor is updated in place, from one of which an iteration reads while it writes to the
+    other.
     """
     size: Expr = ZERO
     for plan in plans:
@@ -172,11 +173,15 @@ def region_workspaces(fused: FusedGraph, group: Group, plans: Sequence[MemoryPla
     if group.nodes[0].operator is not LOOP:
         return (arena,)
     counter, going = Value("counter", TensorType((ONE,), i64)), Value("going", TensorType((ONE,), bool_))
-    states = group.outputs[: int(group.nodes[0].attribute("states"))]
-    twice = [
-        Value(f"{v.name}_states", TensorType((index(2), *v.shape), v.dtype)) for v in states if not fused.is_kept(v)
-    ]
+    states = [group.outputs[k] for k in alternating_states(fused, group)]
+    twice = [Value(f"{v.name}_states", TensorType((index(2), *v.shape), v.dtype)) for v in states]
     return (arena, counter, going, *twice)
+
+
+def alternating_states(fused: FusedGraph, loop: Group) -> list[int]:
+    """Returns the numbers of the states of a loop that have two copies, each of which an iteration reads or writes."""
+    states, updates = range(int(loop.nodes[0].attribute("states"))), loop.regions[0].updates
+    return [k for k in states if k not in updates and not fused.is_kept(loop.outputs[k])]
 
 
 def _fixed_locations(fused: FusedGraph, kept: Iterator[int]) -> dict[Value, Location]:
@@ -186,6 +191,8 @@ def _fixed_locations(fused: FusedGraph, kept: Iterator[int]) -> dict[Value, Loca
     found.update((fused.root(v), Location(Place.OUTPUT, i)) for i, v in enumerate(fused.graph.outputs))
     for p in state_pairs(fused.graph):
         found.update((fused.root(v), Location(Place.OUTPUT, p.output)) for v in updated_in_place(p))
+    for k, updates in fused.updates.items():
+        found.update((v, Location(Place.OUTPUT, 1 + k)) for v in updates)
     results = [v for g in fused.groups if g.regions for v in g.outputs if fused.is_kept(v)]
     found.update((v, Location(Place.KEPT, next(kept))) for v in results)
     return found

@@ -48,6 +48,7 @@ from weft.graph.passes.rounded.round_beside import round_beside
 from weft.graph.passes.simplify_calls import simplify_calls
 from weft.graph.passes.split_prefixes import split_prefixes
 from weft.graph.passes.states.append_in_place import append_in_place
+from weft.graph.passes.states.read_pages import read_pages
 from weft.graph.passes.states.read_states_in_place import read_states_in_place
 from weft.graph.passes.states.write_states_in_place import write_states_in_place
 from weft.graph.passes.widen_halves import widen_halves
@@ -107,6 +108,10 @@ def _pack_matrices(graph: Graph, context: GraphContext) -> Graph:
 
 def _tabulate_bytes(graph: Graph, context: GraphContext) -> Graph:
     return tabulate_bytes(graph, context.evaluator, context.planner)
+
+
+def _read_pages(graph: Graph, context: GraphContext) -> Graph:
+    return graph if context.target.has_threads else read_pages(graph)
 
 
 def _bound_buffers(graph: Graph, context: GraphContext) -> Graph:
@@ -185,6 +190,8 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("pack_low_bits", with_planner(pack_low_bits), 2),
     # reshapes of the passes before that have met
     Pass("simplify_packed", _simplify_calls, 1),
+    # operands of products are as they stay
+    Pass("read_pages", _read_pages, 1),
     # conversions of products' factors are as far forward as they get
     Pass("round_beside", _round_beside, 2),
     # when no pass joins calls any more; on any level, since some machines can't have a kernel otherwise

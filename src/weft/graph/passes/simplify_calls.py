@@ -19,7 +19,7 @@ from weft.cost import LARGEST_POWER
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Deferred, Value
 from weft.graph.fusion.node_facts import is_plain_map, is_rename, keeps_order
-from weft.graph.rewriting.call_patterns import is_known
+from weft.graph.rewriting.call_patterns import is_known, untransposed
 from weft.graph.rewriting.rewriter import Inputs, Rule, rewrite_graph
 from weft.ir import Const, Expr
 from weft.support.dtypes import f32
@@ -115,11 +115,11 @@ def _transpose(new: Graph, node: Node, inputs: Inputs) -> Value | None:
 def _gemm(new: Graph, node: Node, inputs: Inputs) -> Value | None:
     """Takes a transposition of the right-hand matrix into the product."""
     a, b, *rest = inputs
-    before = None if b is None else b.producer
-    if before is None or before.op != "transpose":
+    matrix, trans = (None, False) if b is None else untransposed(b)
+    if not trans:
         return None
     attributes = {**node.keywords, "trans_b": not node.attribute("trans_b")}
-    return new.add("gemm", [a, before.inputs[0], *rest], source=node.source, name=node.output.name, **attributes)
+    return new.add("gemm", [a, matrix, *rest], source=node.source, name=node.output.name, **attributes)
 
 
 def _slice(new: Graph, node: Node, inputs: Inputs) -> Value | None:

@@ -44,6 +44,15 @@ def match_any(patterns: tuple[Pattern, ...], value: Value | None, bound: dict[st
     return None
 
 
+def untransposed(v: Value) -> tuple[Value, bool]:
+    """Returns the operand of a transposition of the last two dimensions, and True; else *v* itself, and False."""
+    node = v.producer
+    swapped = (*range(v.rank - 2), v.rank - 1, v.rank - 2)
+    if node is None or node.op != "transpose" or node.attribute("perm") != swapped or node.inputs[0] is None:
+        return v, False
+    return node.inputs[0], True
+
+
 def is_known(v: Value | None) -> TypeGuard[Constant]:
     """Tells whether passes may compute with the elements of *v*: it is a constant, and made of no parameter."""
     return isinstance(v, Constant) and v.is_fixed

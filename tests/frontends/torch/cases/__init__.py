@@ -13,12 +13,24 @@ from tests.frontends.torch.cases import (
     movement,
     networks,
     quantization,
+    recurrent,
     regions,
     special,
 )
 from tests.frontends.torch.cases.tensors import ROWS, Case
 
-FAMILIES: Final = (elementwise, networks, choices, movement, complex_numbers, matrices, special, regions, quantization)
+FAMILIES: Final = (
+    elementwise,
+    networks,
+    choices,
+    movement,
+    complex_numbers,
+    matrices,
+    special,
+    regions,
+    quantization,
+    recurrent,
+)
 CASES: dict[str, Case] = {name: case for family in FAMILIES for name, case in family.CASES.items()}
 BATCH = {0: torch.export.Dim("batch")}
 DECOMPOSED = {
@@ -52,6 +64,13 @@ SYMBOLIC: dict[str, Case] = {
     "heads of symbolic size": (
         lambda x: torch.nn.functional.scaled_dot_product_attention(
             x.permute(1, 2, 0), x.permute(1, 2, 0), x.permute(1, 2, 0)
+        ),
+        [ROWS],
+    ),
+    "curves along symbolic sizes": (
+        lambda x: (
+            torch.nn.functional.interpolate(x.permute(1, 2, 0)[None], (4, 9), mode="bicubic"),
+            torch.nn.functional.interpolate(x[None], scale_factor=2.0, mode="bicubic", align_corners=True),
         ),
         [ROWS],
     ),

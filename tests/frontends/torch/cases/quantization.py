@@ -53,6 +53,7 @@ CASES: dict[str, Case] = {
             *A._fake_quantize_per_tensor_affine_cachemask_tensor_qparams(x, SCALES[1], POINTS[1], on, 0, 255),
             torch.fake_quantize_per_channel_affine(x, SCALES, POINTS.int(), 1, -128, 127),
             A.fake_quantize_per_tensor_affine_cachemask(x, 0.1, 3, -12, 12)[1],
+            *A.fake_quantize_per_channel_affine_cachemask(x, SCALES, POINTS.int(), 1, -12, 12),
         ),
         [numbers(4, 3) * 9, torch.tensor([0])],
     ),

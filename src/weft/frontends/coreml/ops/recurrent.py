@@ -7,8 +7,17 @@ from typing import Final
 from weft.frontends.coreml.call import AGAIN, Call
 from weft.frontends.coreml.registry import translates
 from weft.graph.builder import Builder, Operand
-from weft.graph.composites.recurrent import Cell, Direction, Function, elman_cell, gru_cell, lstm_cell, recurrent_layer
-from weft.graph.composites.sequences import concat, reverse
+from weft.graph.composites.recurrent import (
+    Cell,
+    Direction,
+    Function,
+    elman_cell,
+    gru_cell,
+    lstm_cell,
+    ordered_gates,
+    recurrent_layer,
+)
+from weft.graph.composites.sequences import reverse
 
 
 def _scaled_tanh(b: Builder, x: Operand) -> Operand:
@@ -49,13 +58,6 @@ def _steps(c: Call) -> Operand:
     return c.operand() if found == "forward" else reverse(c, c.operand(), None)
 
 
-def _ordered(b: Builder, x: Operand, order: tuple[int, ...]) -> Operand:
-    """Returns the rows of gates in another order."""
-    size = x.shape[0] // len(order)
-    parts = b.add_many("split", x, axis=0, sizes=(size,) * len(order))
-    return concat(b, [parts[k] for k in order], 0)
-
-
 def _direction(
     c: Call,
     order: tuple[int, ...],
@@ -64,9 +66,11 @@ def _direction(
     back: str = "",
 ) -> Direction:
     """Returns one direction, whose weights [gates * hidden, features] are called with *back* at their end."""
-    weights = [c.transpose(_ordered(c, c.operand(f"{n}{back}"), order), [1, 0]) for n in ("weight_ih", "weight_hh")]
+    weights = [
+        c.transpose(ordered_gates(c, c.operand(f"{n}{back}"), order), [1, 0]) for n in ("weight_ih", "weight_hh")
+    ]
     biases = [c.optional(f"{n}{back}") for n in ("input_bias", "bias")]
-    given = [None if v is None else _ordered(c, v, order) for v in biases]
+    given = [None if v is None else ordered_gates(c, v, order) for v in biases]
     peepholes = c.optional(f"peephole{back}")
     peeps = () if peepholes is None else c.add_many("split", peepholes, axis=0, sizes=(peepholes.shape[0] // 3,) * 3)
     held = [peeps[k] for k in (0, 2, 1)] if peeps else []

@@ -2,82 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Final
 
 from weft.frontends.mxnet.call import Call
 from weft.frontends.mxnet.registry import translates
 from weft.graph.builder import Operand, static_sizes
-from weft.graph.composites.recurrent import Cell, Direction, Function, elman_cell, gru_cell, lstm_cell, recurrent_layer
-from weft.graph.composites.sequences import concat, element
+from weft.graph.composites.recurrent import KINDS, Weights, recurrent_layers
+from weft.graph.composites.sequences import element
 from weft.graph.composites.sequences import reverse as reverse_of
 from weft.graph.composites.slicing import FAR, slice_axes
 from weft.support.dtypes import i64
 
-
-def _function(op: str) -> Function:
-    return lambda b, x: b.add(op, x)
-
-
-_MODES: Final[dict[str, tuple[tuple[str, ...], tuple[int, ...], Callable[[], Cell]]]] = {
-    "rnn_relu": (("relu",), (0,), lambda: elman_cell),
-    "rnn_tanh": (("tanh",), (0,), lambda: elman_cell),
-    "lstm": (("sigmoid", "tanh", "tanh"), (0, 3, 1, 2), lstm_cell),
-    "gru": (("sigmoid", "tanh"), (1, 0, 2), lambda: gru_cell(reset_after_product=True)),
-}
-"""The activation functions, the place of each of Weft's gates among MXNet's, and a step. Weft's gates are input, output, forget
-and candidate, or update, reset and candidate; MXNet's input, forget, candidate and output, or reset, update and candidate."""
-
 _HINT: Final = "build the network without it"
-
-
-@dataclass(frozen=True)
-class _Weights:
-    """What one direction of a layer has: matrices [features, gates * size] and [states, gates * size], biases, a projection."""
-
-    inputs: Operand
-    recurrence: Operand
-    of_inputs: Operand
-    of_states: Operand
-    projection: Operand | None = None
 
 
 @translates("RNN")
 def rnn(c: Call) -> Operand | tuple[Operand, ...]:
     """Layers of a recurrent network one after another, in one direction or both: [time, batch, features]."""
-    mode = _mode(c)
-    functions, order, cell = _MODES[mode]
-    x, size, sides, states = c.input(0, rank=3), _size(c), 1 + c.flag("bidirectional"), 1 + (mode == "lstm")
-    sizes = [_projected(c) or size, size][:states]
-    ends: list[list[Operand]] = []
-    for weights in _weights(c, x, sides, order):
-        directions = [
-            Direction(
-                forward=k == 0,
-                inputs=w.inputs,
-                recurrence=w.recurrence,
-                functions=[_function(f) for f in functions],
-                initial=tuple([_first(c, 2 + i, len(ends) * sides + k, x, sizes[i]) for i in range(states)]),
-                input_bias=w.of_inputs,
-                state_bias=w.of_states,
-                projection=w.projection,
-            )
-            for k, w in enumerate(weights)
-        ]
-        y, finals = recurrent_layer(c, x, directions, cell())
-        x = concat(c, [element(c, y, 1, k) for k in range(sides)], 2)
-        ends.append(finals)
-    if not c.flag("state_outputs"):
-        return x
-    return x, *[concat(c, [e[k] for e in ends], 0) for k in range(states)]
+    kind = KINDS[_mode(c)]
+    x, size = c.input(0, rank=3), _size(c)
+    sizes = [_projected(c) or size, size][: kind.states]
+    layers = _weights(c, x, 1 + c.flag("bidirectional"), len(kind.order))
+    count = sum(map(len, layers))
+    initial = [tuple([_first(c, 2 + i, k, x, s) for i, s in enumerate(sizes)]) for k in range(count)]
+    y, states = recurrent_layers(c, x, kind, layers, initial)
+    return (y, *states) if c.flag("state_outputs") else y
 
 
 def _mode(c: Call) -> str:
     """Returns the kind of layer; raises `ModelError` for what is not supported of it."""
     mode = c.text("mode")
-    if mode not in _MODES:
-        c.fail(f"its mode {mode!r} is not supported", f"use one of {', '.join(_MODES)}")
+    if mode not in KINDS:
+        c.fail(f"its mode {mode!r} is not supported", f"use one of {', '.join(KINDS)}")
     if c.value("lstm_state_clip_min") is not None or (_projected(c) and mode != "lstm"):
         c.fail("clipped states, and projections of other layers than LSTMs, are not supported", _HINT)
     if c.flag("use_sequence_length"):
@@ -94,16 +51,12 @@ def _projected(c: Call) -> int:
     return 0 if c.value("projection_size") is None else c.integer("projection_size")
 
 
-def _weights(c: Call, x: Operand, directions: int, order: tuple[int, ...]) -> list[list[_Weights]]:
+def _weights(c: Call, x: Operand, directions: int, gates: int) -> list[list[Weights]]:
     """Returns the weights of each layer's directions; the vector has the matrices of all, then the biases."""
-    shapes, count = _shapes(c, x, directions, len(order)), c.integer("num_layers") * directions
-    pieces = _pieces(c, [s for each in shapes for s in each], [len(order) * _size(c)] * (2 * count))
-    matrices: list[list[Operand]] = []
-    for each in shapes:
-        ordered = [_ordered(c, next(pieces), order) for _ in each[:2]]
-        matrices.append([c.transpose(m, [1, 0]) for m in [*ordered, *[next(pieces) for _ in each[2:]]]])
-    biases = [[_ordered(c, next(pieces), order) for _ in range(2)] for _ in range(count)]
-    made = [_Weights(*m[:2], *b, *m[2:]) for m, b in zip(matrices, biases, strict=True)]
+    shapes, count = _shapes(c, x, directions, gates), c.integer("num_layers") * directions
+    pieces = _pieces(c, [s for each in shapes for s in each], [gates * _size(c)] * (2 * count))
+    matrices = [[next(pieces) for _ in each] for each in shapes]
+    made = [Weights(m[0], m[1], next(pieces), next(pieces), *m[2:]) for m in matrices]
     return [made[k : k + directions] for k in range(0, count, directions)]
 
 
@@ -127,15 +80,6 @@ def _pieces(c: Call, matrices: list[tuple[int, int]], vectors: list[int]) -> Ite
     parts = c.add_many("split", flat, axis=0, sizes=tuple(sizes))
     shapes = [*matrices, *[(n,) for n in vectors]]
     yield from (c.reshape(p, shape) for p, shape in zip(parts, shapes, strict=True))
-
-
-def _ordered(c: Call, x: Operand, order: tuple[int, ...]) -> Operand:
-    """Returns a matrix or vector whose gates are in Weft's order."""
-    if order == tuple(range(len(order))):
-        return x
-    size = x.shape[0] // len(order)
-    parts = c.add_many("split", x, axis=0, sizes=(size,) * len(order))
-    return concat(c, [parts[k] for k in order], 0)
 
 
 def _first(c: Call, i: int, k: int, x: Operand, size: int) -> Operand:

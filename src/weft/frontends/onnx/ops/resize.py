@@ -37,7 +37,7 @@ def upsample(c: Call) -> Results:
     return x
 
 
-@translates("Resize", limits="cubic interpolation and antialiasing along an axis of symbolic size")
+@translates("Resize", limits="antialiasing along an axis of symbolic size")
 def resize(c: Call) -> Results:
     """Resampling by nearest, linear or cubic interpolation, to sizes or by scales."""
     x = c.input(0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import translates
-from weft.graph import Value
+from weft.graph import Value, untransposed
 from weft.graph.builder import CompileTimeConstant, Operand, Results
 from weft.graph.composites.einsum import einsum as sum_of_products
 from weft.support.dtypes import i64
@@ -29,16 +29,13 @@ def linear(c: Call) -> Results:
 def addmm(c: Call) -> Results:
     """beta * self + alpha * A B."""
     alpha, beta = float(c.value("alpha", 1)), float(c.value("beta", 1))
-    matrix, trans = _untransposed(c.tensor("mat2"))
+    matrix, trans = _as_it_lies(c.tensor("mat2"))
     return c.add("gemm", c.tensor("mat1"), matrix, c.tensor(), alpha=alpha, beta=beta, trans_a=False, trans_b=trans)
 
 
-def _untransposed(matrix: Operand) -> tuple[Operand, bool]:
+def _as_it_lies(matrix: Operand) -> tuple[Operand, bool]:
     """Returns a matrix as it lies, and whether it is given transposed, as the weights of linear layers are."""
-    node = matrix.producer if isinstance(matrix, Value) else None
-    if node is None or node.op != "transpose" or node.attribute("perm") != (1, 0) or node.inputs[0] is None:
-        return matrix, False
-    return node.inputs[0], True
+    return untransposed(matrix) if isinstance(matrix, Value) and matrix.rank == 2 else (matrix, False)
 
 
 @translates("matmul")
@@ -50,7 +47,7 @@ def matmul(c: Call) -> Results:
 @translates("mm", "bmm")
 def mm(c: Call) -> Results:
     """The product of two matrices, or of two batches of them."""
-    x, (matrix, trans) = c.tensor(), _untransposed(c.tensor("mat2"))
+    x, (matrix, trans) = c.tensor(), _as_it_lies(c.tensor("mat2"))
     if trans:
         return c.add("gemm", x, matrix, None, alpha=1.0, beta=1.0, trans_a=False, trans_b=True)
     return c.add("matmul", x, matrix)

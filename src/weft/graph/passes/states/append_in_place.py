@@ -4,8 +4,8 @@
     s' = loop(n, s, x, body=(step, s, x) -> (true, x * step), appends=((0, 0, 1),))
 
 The memory of such a state grows by a factor, so that n iterations move as many bytes as they append, and no more than some
-copies of the last state: without this, each iteration makes all of the state anew. Branches that append, or do not, are taken
-apart first (`hoist_appends`). Nodes that read the concatenation, too, keep it.
+copies of the last state: without this, each iteration makes all of the state anew. Branches that append, or do not, and loops
+inside are taken apart first (`hoist_appends`). Nodes that read the concatenation, too, keep it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from weft.graph.core.graph import Attribute, Graph, Node
 from weft.graph.core.graph_values import Value
 from weft.graph.core.symbols import variables_of
-from weft.graph.passes.states.hoist_appends import appended_rows, hoist_appends
+from weft.graph.passes.states.appended_rows import appended_rows
+from weft.graph.passes.states.hoist_appends import hoist_appends
 from weft.graph.regions.region_operators import LOOP, Append, appends_of
 from weft.graph.rewriting.rewriter import Inputs, drop_dead, rewrite_graph
 from weft.ir import Var

@@ -14,8 +14,9 @@ from collections.abc import Collection, Sequence
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Value
 from weft.graph.core.state_pairs import state_pairs
+from weft.graph.passes.states.first_rows import first_rows_axis
+from weft.graph.rewriting.call_patterns import untransposed
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
-from weft.ir import ZERO
 
 
 def read_states_in_place(graph: Graph) -> Graph:
@@ -28,9 +29,9 @@ def read_states_in_place(graph: Graph) -> Graph:
         right = inputs[1] if node.op == "matmul" else None
         if right is None or inputs[0] is None or inputs[0].rank != right.rank:
             return None
-        rows, transposed = _untransposed(right)
+        rows, transposed = untransposed(right)
         cut = rows.producer
-        if cut is None or not _is_first_rows(cut) or not _is_memory(cut.inputs[0], taken):
+        if cut is None or first_rows_axis(cut) != rows.rank - 2 or not _is_memory(cut.inputs[0], taken):
             return None
         size = rows.shape[-2]
         made = new.add(
@@ -50,22 +51,3 @@ def _is_memory(v: Value | None, taken: Collection[Value]) -> bool:
     """Tells whether *v* is the memory of a state, with the rows of this call or before."""
     node = None if v is None else v.producer
     return v in taken or (node is not None and node.op == "append" and bool(node.attribute("in_place")))
-
-
-def _untransposed(v: Value) -> tuple[Value, bool]:
-    """Returns the operand of a transposition of the last two dimensions, and True; else *v* itself, and False."""
-    node = v.producer
-    swapped = (*range(v.rank - 2), v.rank - 1, v.rank - 2)
-    if node is None or node.op != "transpose" or node.attribute("perm") != swapped or node.inputs[0] is None:
-        return v, False
-    return node.inputs[0], True
-
-
-def _is_first_rows(node: Node) -> bool:
-    """Tells whether *node* takes the first of the rows of its operand, one after another."""
-    if node.op != "slice" or len(node.attribute("starts")) != 1:
-        return False
-    axes = node.attribute("axes") or (0,)
-    starts, steps = node.attribute("starts")[0], node.attribute("steps") or (1,)
-    begins = starts is ZERO or starts == 0
-    return begins and steps == (1,) and axes[0] in (node.output.rank - 2, -2)

@@ -1,7 +1,8 @@
-"""Images, sequences and volumes resized to the nearest elements, or linearly between them (`torch.nn.functional.interpolate`)."""
+"""Images, sequences and volumes resized to the nearest elements or by curves between them (`torch.nn.functional.interpolate`)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from weft.frontends.torch.call import Call
@@ -41,10 +42,12 @@ def _resized(how: Filter, scales: tuple[str, ...]) -> Translation:
     def translate(c: Call) -> Results:
         x = c.tensor("input" if "input" in c.arguments else "self", rank=2 + len(scales))
         wanted, aligned = _wanted(c, x, scales), bool(c.value("align_corners"))
-        computes = how.mode == "linear" and not x.dtype.is_float
+        computes = how.mode != "nearest" and not x.dtype.is_float
+        if computes and how.mode == "cubic":  # PyTorch rounds the weights, and what is between the dimensions
+            c.fail(f"bicubic interpolation of {x!r} is not supported", "convert it to float32 in the module")
         y = c.cast(x, f32) if computes else x
         for d, (size, scale) in enumerate(wanted, 2):
-            places = Filter(how.mode, "align_corners") if aligned else how
+            places = replace(how, coordinates="align_corners") if aligned else how
             by_sizes = aligned or any(same_size(as_expr(size), x.shape[d] * n) for n in kept)
             y = resample_axis(c, y, d, size, places, None if by_sizes else scale)
         return c.cast(c.add("round", y), x.dtype) if computes else y
@@ -59,3 +62,5 @@ for _ending, (_linear, _scales) in _DIMENSIONS.items():
         (f"upsample_{_linear}", Filter("linear", "half_pixel")),
     ):
         translates(f"{_name}{_ending}", f"{_name}{_ending}.vec")(_resized(_how, _scales))
+
+translates("upsample_bicubic2d", "upsample_bicubic2d.vec")(_resized(Filter("cubic"), _DIMENSIONS["2d"][1]))
