@@ -271,7 +271,8 @@ def _sums() -> dict[str, list[Sample]]:
                 [numbers(4, 3), np.zeros((90, 1), np.int64), between(-9, 9, 90, 3)], {"reduction": r}, magnitude=900.0
             )
             for r in ("none", "add", "max")
-        ],
+        ]
+        + [Sample([numbers(4, 3), np.array([[2], [-1], [4], [0]]), numbers(4, 3)], {"drop": True})],
         "grid_sample": [
             Sample([x, between(-1.2, 1.2, 1, 3, 5, 2)], {"mode": mode}, magnitude=6 * float(np.abs(x).max()))
             for x, mode in product(IMAGE, ("nearest", "linear", "cubic"))

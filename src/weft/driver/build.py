@@ -321,8 +321,7 @@ def kernel_requests(
 
     Of *schedules*, made before, kernels have those of loops of their name.
     """
-    aliased = {*in_place, *[fused.root(p.left) for p in states_in_place(fused)]}
-    aliased |= {v for f in fused.all_graphs for updates in f.updates.values() for v in updates}
+    aliased = {*in_place, *_states_in_one_memory(fused)}
     versions = {g: tuple([v.group for v in of_one]) for f in fused.all_graphs for g, of_one in f.versions.items()}
     sharing = [g for g in fused.kernel_groups if not aliased.isdisjoint(g.outputs)]
     shared = {of_one.key for g in sharing for of_one in (g, *versions.get(g, ()))}
@@ -344,6 +343,12 @@ def kernel_requests(
         )
         for g in fused.kernel_groups
     }
+
+
+def _states_in_one_memory(fused: FusedGraph) -> set[Value]:
+    """Returns what is written in the memory of a state that it is computed from, of a model or of a loop."""
+    of_loops = {v for f in fused.all_graphs for updates in f.updates.values() for v in updates}
+    return of_loops | {fused.root(p.left) for p in states_in_place(fused)}
 
 
 def _named(name: str, schedule: Schedule | None) -> Schedule | None:

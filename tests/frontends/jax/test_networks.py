@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from tests.frontends.jax import functions, further_functions
 from tests.frontends.jax.functions import Array
 
 import weft
+from weft.driver.build import build
 from weft.frontends.jax.lowering import lower
+from weft.runtime import Model
 
 NETWORKS = functions.NETWORKS | further_functions.NETWORKS
 
@@ -91,3 +94,22 @@ def test_a_function_alone_is_no_model() -> None:
     lowered = jax.jit(lambda x: x).lower(1.0)
     with pytest.raises(weft.InputError, match="a function that is lowered already"):
         weft.compile(lowered, example_inputs=(1.0,))
+
+
+@pytest.mark.parametrize("by", ["index", "slice"])
+def test_loops_put_rows_where_their_state_is(by: str) -> None:
+    """Each row is computed from the one before it; one behind the last is left out, or moved inside."""
+
+    def network(s: Any, x: Any) -> Any:
+        def put(i: Any, s: Any) -> Any:
+            row = jnp.tanh(s[i] + x)
+            return s.at[i + 1].set(row) if by == "index" else jax.lax.dynamic_update_slice(s, row[None], (i + 1, 0))
+
+        return jax.lax.fori_loop(0, 40, put, s)
+
+    given = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32), np.ones(8, np.float32)
+    made = build(export.export(jax.jit(network))(*given))
+    (loop,) = [g for g in made.fused.groups if g.regions]
+    assert len(loop.regions[0].updates) == 1
+    (y,) = Model(made.package).run(list(given))
+    assert_close(y, np.asarray(network(*given)))

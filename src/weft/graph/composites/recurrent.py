@@ -125,21 +125,26 @@ def _function(op: str) -> Function:
 
 
 class Kind(NamedTuple):
-    """A kind of layer: activation functions, a step, where Weft's gates are among those of its weights, and how many states."""
+    """A kind of layer: activation functions, a step, where Weft's gates are among those of its weights, and its states."""
 
     functions: Sequence[Function]
     cell: Cell
-    order: tuple[int, ...]
-    states: int = 1
+    order: Sequence[int]
+    states: Sequence[str] = ("output",)
+
+
+def _places(own: str, theirs: str) -> list[int]:
+    """Returns where the gates *own*, a letter each, are among *theirs*."""
+    return [theirs.index(gate) for gate in own]
 
 
 _SIGMOID, _TANH = _function("sigmoid"), _function("tanh")
 
 KINDS: Final = {
-    "rnn_relu": Kind([_function("relu")], elman_cell, (0,)),
-    "rnn_tanh": Kind([_TANH], elman_cell, (0,)),
-    "lstm": Kind([_SIGMOID, _TANH, _TANH], lstm_cell(), (0, 3, 1, 2), 2),
-    "gru": Kind([_SIGMOID, _TANH], gru_cell(reset_after_product=True), (1, 0, 2)),
+    "rnn_relu": Kind([_function("relu")], elman_cell, _places("h", "h")),
+    "rnn_tanh": Kind([_TANH], elman_cell, _places("h", "h")),
+    "lstm": Kind([_SIGMOID, _TANH, _TANH], lstm_cell(), _places("iofc", "ifco"), ("output", "memory")),
+    "gru": Kind([_SIGMOID, _TANH], gru_cell(reset_after_product=True), _places("urc", "ruc")),
 }
 """The layers of PyTorch and MXNet, whose gates are input, forget, candidate and output, or reset, update and candidate."""
 
@@ -179,7 +184,7 @@ def recurrent_layers(
         y, finals = recurrent_layer(b, x, directions, kind.cell)
         x = concat(b, [element(b, y, 1, n) for n in range(len(weights))], 2)
         ends.append(finals)
-    return x, [concat(b, [e[k] for e in ends], 0) for k in range(kind.states)]
+    return x, [concat(b, [e[k] for e in ends], 0) for k in range(len(kind.states))]
 
 
 def _direction(b: Builder, kind: Kind, w: Weights, initial: States, *, forward: bool) -> Direction:

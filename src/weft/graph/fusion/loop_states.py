@@ -11,7 +11,7 @@ its own state begins with it and is updated in place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
@@ -108,23 +108,32 @@ def _memory_of(fused: FusedGraph, v: Value) -> Value | None:
 
 def _in_order(fused: FusedGraph) -> FusedGraph | None:
     """Returns *fused* with its groups in an order in which all that reads a state as it was runs before its update."""
-    reads = [[fused.root(v) for n in g.nodes for v in n.inputs if v is not None] for g in fused.groups]
-    writes = [set(map(fused.root, g.outputs)) for g in fused.groups]
-    needs = [{j for j in range(k) if not writes[j].isdisjoint(reads[k])} for k in range(len(reads))]
-    for k, updates in fused.updates.items():
-        olds = (*updates[1:], fused.graph.inputs[1 + k])
-        for new, old in zip(updates, olds, strict=True):
-            writers = [n for n, made in enumerate(writes) if new in made]
-            readers = [n for n, read in enumerate(reads) if old in read and n not in writers]
-            if len(writers) != 1 or reads[writers[0]].count(old) != 1:
-                return None
-            if any(fused.groups[n] in fused.on_demand for n in readers):
-                return None  # these run at the end
-            needs[writers[0]].update(readers)
-    order = _sorted(needs)
+    needs = _needs(fused)
+    order = None if needs is None else _sorted(needs)
     if order is None or (order != sorted(order) and fused.graph.late_sizes):
         return None
     return replace(fused, groups=tuple([fused.groups[k] for k in order]))
+
+
+def _needs(fused: FusedGraph) -> list[set[int]] | None:
+    """Returns the groups that have to run before each: those that make what it reads, and that read a state as it was."""
+    reads = [[fused.root(v) for n in g.nodes for v in n.inputs if v is not None] for g in fused.groups]
+    writes = [set(map(fused.root, g.outputs)) for g in fused.groups]
+    needs = [{j for j in range(k) if not writes[j].isdisjoint(read)} for k, read in enumerate(reads)]
+    for new, old in _overwritten(fused):
+        writer, *others = [k for k, made in enumerate(writes) if new in made]
+        readers = {k for k, read in enumerate(reads) if old in read} - {writer}
+        run_last = [fused.groups[k] for k in readers if fused.groups[k] in fused.on_demand]
+        if others or run_last or reads[writer].count(old) > 1:
+            return None
+        needs[writer] |= readers
+    return needs
+
+
+def _overwritten(fused: FusedGraph) -> Iterator[tuple[Value, Value]]:
+    """Yields each update of a state with the value that it overwrites."""
+    for k, updates in fused.updates.items():
+        yield from zip(updates, (*updates[1:], fused.graph.inputs[1 + k]), strict=True)
 
 
 def _sorted(needs: Sequence[set[int]]) -> list[int] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from weft.ir import INDEX, Expr, ExprLike, as_expr
+from weft.ir import INDEX, TRUE, ZERO, Expr, ExprLike, all_of, as_expr, cast
 from weft.ops.index_ranges import IndexRange, Shaped, either_way, takes_indices
 from weft.ops.indexing import tuple_size, tuples_range
 from weft.ops.movement import chosen_index
@@ -16,16 +16,30 @@ from weft.te import Reducer, Tensor, Widened, max_, min_, prod, scatter, sum_
 _REDUCERS: dict[str, Reducer | None] = {"none": None, "add": sum_, "mul": prod, "max": max_, "min": min_}
 
 
+def _always(*_: Expr) -> Expr:
+    return TRUE
+
+
 def _scattered(
-    x: Tensor, updates: Tensor, reduction: str, place: Callable[..., Sequence[Expr]], name: str, *, in_place: bool
+    x: Tensor,
+    updates: Tensor,
+    reduction: str,
+    place: Callable[..., Sequence[Expr]],
+    name: str,
+    *,
+    in_place: bool,
+    counts: Callable[..., Expr] = _always,
 ) -> Tensor:
-    """Combines each element of *updates* with the element of *x* at *place* of its index; *in_place* as `append` takes it."""
+    """Combines each element of *updates* that *counts* with the element of *x* at *place* of its index.
+
+    *in_place* is as `append` takes it.
+    """
     if reduction not in _REDUCERS:
         raise TypeMismatch(f"{name}: there is no reduction {reduction}", hint=f"use {', '.join(_REDUCERS)}")
     reducer = _REDUCERS[reduction]
     if reducer in (None, max_, min_):  # nothing is computed: elements are moved as they are stored
         x, updates = (t.stored if isinstance(t, Widened) else t for t in (x, updates))
-    return scatter(x, updates.shape, lambda *i: (place(*i), updates[i]), reducer, name, in_place=in_place)
+    return scatter(x, updates.shape, lambda *i: (place(*i), updates[i], counts(*i)), reducer, name, in_place=in_place)
 
 
 @operator("scatter_elements")
@@ -63,13 +77,14 @@ def scatter_nd(
     *,
     reduction: str = "none",
     axes: tuple[int, ...] | None = None,
+    drop: bool = False,
     in_place: bool = False,
 ) -> Tensor:
     """*x* with each slice of *updates* put at its index tuple (the last dimension of *indices*); the last of several wins.
 
     Another *reduction* (add, mul, max, min) combines them with the elements there. *axes* are the dimensions that a tuple has
-    indices of, the first ones unless given. *in_place* says that the result is in the memory of *x*, as for a state: then the
-    updates alone are written.
+    indices of, the first ones unless given. With *drop*, updates outside of the tensor are left out, and no index counts from the
+    end. *in_place* says that the result is in the memory of *x*, as for a state: then the updates alone are written.
     """
     depth = tuple_size(indices)
     lead = len(indices.shape) - 1
@@ -82,12 +97,21 @@ def scatter_nd(
     wanted = (*indices.shape[:-1], *[x.shape[d] for d in rest])
     check_shape("scatter_nd: the tensor of updates", updates.shape, wanted)
 
+    def index(n: int, d: int, i: Sequence[Expr]) -> Expr:
+        given = indices[(*i[:lead], n)]
+        return cast(given, INDEX) if drop else chosen_index(given, x.shape[d])
+
     def place(*i: Expr) -> Sequence[Expr]:
         at = dict(zip(rest, i[lead:], strict=True))
-        at |= {d: chosen_index(indices[(*i[:lead], n)], x.shape[d]) for n, d in enumerate(chosen)}
+        at |= {d: index(n, d, i) for n, d in enumerate(chosen)}
         return [at[d] for d in range(x.rank)]
 
-    return _scattered(x, updates, reduction, place, "scatter_nd", in_place=in_place)
+    def is_inside(*i: Expr) -> Expr:
+        at = [(index(n, d, i), x.shape[d]) for n, d in enumerate(chosen)]
+        return all_of([all_of([v >= ZERO, v < size]) for v, size in at])
+
+    counts = is_inside if drop else _always
+    return _scattered(x, updates, reduction, place, "scatter_nd", in_place=in_place, counts=counts)
 
 
 @takes_indices("scatter_nd")
@@ -98,8 +122,11 @@ def _scatter_tuples_range(
     *,
     reduction: str = "none",
     axes: tuple[int, ...] | None = None,
+    drop: bool = False,
     in_place: bool = False,
-) -> IndexRange:
+) -> IndexRange | None:
+    if drop:
+        return None
     if axes is None:
         return tuples_range(x, indices)
     return IndexRange(1, tuple([either_way(x.shape[d]) for d in axes]), by_column=True)

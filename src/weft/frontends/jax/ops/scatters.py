@@ -11,7 +11,6 @@ from weft.frontends.jax.ops.reducers import updater_of
 from weft.frontends.jax.ops.window_indices import Windows, check, starts, tuples
 from weft.frontends.jax.registry import translates
 from weft.graph.builder import Operand, total
-from weft.graph.composites.sequences import concat
 from weft.ir import Expr
 from weft.support.dtypes import bool_, i64, u8
 
@@ -71,7 +70,7 @@ def _windows(c: Call, x: Operand, updates: Operand) -> Windows:
 
 
 def _scattered(c: Call, w: Windows, x: Operand, indices: Operand, updates: Operand, reduction: str) -> Operand:
-    """Returns the tensor as rows of whole dimensions, of which one more is where updates beyond the tensor go."""
+    """Returns the tensor with updates of rows of whole dimensions; those of windows beyond the tensor are left out."""
     operand = c.extents(x)
     firsts, shape = starts(c, w, indices)
     inside = _inside(c, w, firsts, operand, shape)
@@ -81,13 +80,9 @@ def _scattered(c: Call, w: Windows, x: Operand, indices: Operand, updates: Opera
     count = total(extents)
     rows = c.reshape(c.transpose(x, [*named, *whole]), [count, *rest])
     place = _places(c, columns, extents, inside, len(shape), count)
-    spare = c.add("full", shape=(1, *rest), value=0, dtype=x.dtype)
     given = c.reshape(_by_window(c, w, updates, len(shape), [*partly, *whole]), [place.shape[0], *rest])
-    made = c.add(
-        "scatter_nd", concat(c, [rows, spare], 0), c.reshape(place, [place.shape[0], 1]), given, reduction=reduction
-    )
-    kept = c.add("slice", made, starts=(0,), ends=(count,), axes=(0,), steps=(1,))
-    back = c.reshape(kept, [*extents, *rest])
+    made = c.add("scatter_nd", rows, c.reshape(place, [place.shape[0], 1]), given, reduction=reduction, drop=True)
+    back = c.reshape(made, [*extents, *rest])
     return c.transpose(back, [[*named, *whole].index(d) for d in range(x.rank)])
 
 

@@ -22,7 +22,7 @@ def rnn(c: Call) -> Operand | tuple[Operand, ...]:
     """Layers of a recurrent network one after another, in one direction or both: [time, batch, features]."""
     kind = KINDS[_mode(c)]
     x, size = c.input(0, rank=3), _size(c)
-    sizes = [_projected(c) or size, size][: kind.states]
+    sizes = [_projected(c) or size, size][: len(kind.states)]
     layers = _weights(c, x, 1 + c.flag("bidirectional"), len(kind.order))
     count = sum(map(len, layers))
     initial = [tuple([_first(c, 2 + i, k, x, s) for i, s in enumerate(sizes)]) for k in range(count)]

@@ -76,20 +76,23 @@ def _pages(v: Value) -> _Pages | None:
     cut = None if v.producer is None else first_rows_axis(v.producer)
     joined = v if cut is None else _first_input(v, "slice")
     before = _first_input(joined, "reshape")
+    found = None if joined is None or before is None else _gathered(joined, before)
+    if found is None or cut not in (None, len(found.lead)):
+        return None
+    return replace(found, rows=v.shape[len(found.lead)])
+
+
+def _gathered(joined: Value, before: Value) -> _Pages | None:
+    """Returns the rows *joined* of pages *before* they are joined, which are gathered, and may be transposed since."""
     turned = _first_input(before, "transpose")
-    gathered = before if turned is None else turned
-    gather = None if gathered is None else gathered.producer
-    if joined is None or before is None or gather is None or gather.op != "gather":
+    gather = (before if turned is None else turned).producer
+    if gather is None or gather.op != "gather":
         return None
     pages, table = gather.inputs
     if pages is None or table is None or not table.rank or gather.attribute("axis") % pages.rank:
         return None
-    perm = None if turned is None or before.producer is None else before.producer.attribute("perm")
-    axis = _axis_of_rows(perm, table.rank)
-    found = None if axis is None else _joined(pages, table, axis, before, joined)
-    if found is None or cut not in (None, len(found.lead)):
-        return None
-    return replace(found, rows=v.shape[len(found.lead)])
+    axis = 1 if turned is None else _axis_of_rows(before, table.rank)
+    return None if axis is None else _joined(pages, table, axis, before, joined)
 
 
 def _first_input(v: Value | None, op: str) -> Value | None:
@@ -98,10 +101,10 @@ def _first_input(v: Value | None, op: str) -> Value | None:
     return node.inputs[0] if node is not None and node.op == op else None
 
 
-def _axis_of_rows(perm: Sequence[int] | None, lead: int) -> int | None:
+def _axis_of_rows(turned: Value, lead: int) -> int | None:
     """Returns the dimension of pages that a transposition of gathered ones brings to the front; the others keep their order."""
-    if perm is None:
-        return 1
+    assert turned.producer is not None
+    perm = turned.producer.attribute("perm")
     rest = [d for d in range(lead, len(perm)) if d != perm[lead]]
     return perm[lead] - lead + 1 if list(perm) == [*range(lead), perm[lead], *rest] else None
 

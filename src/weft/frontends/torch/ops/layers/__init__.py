@@ -1,0 +1,1 @@
+"""Translations of layers that PyTorch has an operator for."""
