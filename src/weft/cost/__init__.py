@@ -8,6 +8,7 @@ from weft.cost.rules.attention_tile import (
     MERGE_THREADS, MOST_FETCHES, VECTOR_WORDS, WHOLE_SOFTMAX, AttentionSizes, AttentionTile, JoinAttention, attention_tile_plans,
     join_attention_plans, row_stride,
 )
+from weft.cost.graph.attention_blocks import AttentionBlock, attention_block_plans
 from weft.cost.at_sizes import cycles_at
 from weft.cost.graph.arithmetic import multiply_cycles
 from weft.cost.budget import (
@@ -117,7 +118,8 @@ from weft.cost.graph.winograd import (
 )
 
 __all__ = [
-    "Accept", "Accumulators", "Address", "Answering", "AttentionSizes", "AttentionTile", "BANKS", "BATCHED_FETCHES", "Borders",
+    "Accept", "Accumulators", "Address", "Answering", "AttentionBlock", "AttentionSizes",
+    "AttentionTile", "BANKS", "BATCHED_FETCHES", "Borders",
     "BlockedConvolution", "ByteBlock", "ByteFragments", "BytePanel", "ByteProduct",
     "CONDITION_ROUNDS", "CacheTile", "Candidate", "Candidates", "Case", "Choose", "Choosing", "CodeBudget",
     "CombineProducts", "Convolution",
@@ -149,7 +151,8 @@ __all__ = [
     "TileProblem", "TiledProduct", "Tiling", "TransposedPhases", "TurnedWeight", "UNROLLED_FETCHES", "UNROLLED_VECTORS",
     "VECTOR_WORDS",
     "Versions", "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowStrip", "WindowTile", "Winograd", "WriteOut",
-    "accumulator_plans", "addressed", "attention_tile_plans", "blocked_cycles", "border_plans", "by_cost", "byte_block_plans",
+    "accumulator_plans", "addressed", "attention_block_plans", "attention_tile_plans",
+    "blocked_cycles", "border_plans", "by_cost", "byte_block_plans",
     "combine_product_plans",
     "byte_panel_plans", "byte_fragment_plans", "bytes_of", "bytes_touched",
     "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at", "depth_plans", "depthwise_cycles",

@@ -12,6 +12,8 @@ from weft.cost import Choosing, Planner
 from weft.graph.core.evaluator import Evaluator
 from weft.graph.core.graph import Graph
 from weft.graph.passes.bind_parameters import bind_parameters
+from weft.graph.passes.blocking.block_attention import block_attention
+from weft.graph.passes.blocking.split_prefixes import split_prefixes
 from weft.graph.passes.bound_buffers import bound_buffers
 from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.combine_products import combine_products
@@ -46,7 +48,6 @@ from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.rounded.round_attention import round_attention
 from weft.graph.passes.rounded.round_beside import round_beside
 from weft.graph.passes.simplify_calls import simplify_calls
-from weft.graph.passes.split_prefixes import split_prefixes
 from weft.graph.passes.states.append_in_place import append_in_place
 from weft.graph.passes.states.read_pages import read_pages
 from weft.graph.passes.states.read_states_in_place import read_states_in_place
@@ -100,6 +101,10 @@ def _round_beside(graph: Graph, context: GraphContext) -> Graph:
 
 def _split_prefixes(graph: Graph, context: GraphContext) -> Graph:
     return split_prefixes(graph, context.planner) if context.target.has_threads else graph
+
+
+def _block_attention(graph: Graph, context: GraphContext) -> Graph:
+    return graph if context.target.has_threads else block_attention(graph, context.planner)
 
 
 def _pack_matrices(graph: Graph, context: GraphContext) -> Graph:
@@ -183,6 +188,8 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("combine_products", _combine_products, 2),
     # what rounds factors goes before the slices of combined products, and takes part in merging rows
     Pass("round_attention", _round_attention, 2, exact=False),
+    # as the products of each head are packed in the loop over heads
+    Pass("block_attention", _block_attention, 2),
     # all products are there; one matrix of all rows is to be packed for
     Pass("flatten_matmul_rows", alone(flatten_matmul_rows), 1),
     # right-hand sides in panels, of the shape that they keep

@@ -15,6 +15,9 @@ from weft.ops.registry import OPERATORS, Operator
 from weft.ops.shapes import normalize_axis, product
 from weft.te import Reducer, Tensor, extern, prefix, prod, sum_
 
+PREFIXES: Final = {"cumsum": ("reduce_sum", 0), "cumprod": ("reduce_prod", 1)}
+"""The operators of prefixes, each with the one that combines all elements so, and its neutral element."""
+
 SHORTEST_ROW: Final = 8
 """Elements behind the axis from which on they are computed in vectors."""
 

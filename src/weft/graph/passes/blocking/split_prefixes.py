@@ -14,25 +14,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import prod
-from typing import Final
 
 from weft.cost import Planner, PrefixChunk, prefix_chunk_plans, size_of, subject_of
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Value
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import Const
+from weft.ops import PREFIXES
 from weft.support.dtypes import f32
 from weft.te import is_narrow
-
-REDUCTIONS: Final = {"cumsum": ("reduce_sum", 0), "cumprod": ("reduce_prod", 1)}
-"""The reduction that combines a chunk as the operator does, and its neutral element."""
 
 
 def split_prefixes(graph: Graph, planner: Planner) -> Graph:
     """Returns *graph* with its prefix sums and products in chunks, where *planner* decides so."""
 
     def rule(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
-        if node.op not in REDUCTIONS or len(inputs) > 1 or inputs[0] is None:
+        if node.op not in PREFIXES or len(inputs) > 1 or inputs[0] is None:
             return None
         x, axis = inputs[0], node.attribute("axis") % inputs[0].rank
         chunk = _chunk(node, x, axis, planner)
@@ -59,7 +56,7 @@ def _chunk(node: Node, x: Value, axis: int, planner: Planner) -> int:
 
 def _in_chunks(new: Graph, node: Node, x: Value, axis: int, chunk: int) -> Value:
     """Returns the prefixes of *x* by *node*'s operator, in chunks of so many elements along *axis*."""
-    reduction, neutral = REDUCTIONS[node.op]
+    reduction, neutral = PREFIXES[node.op]
     size, attributes = size_of(x.shape[axis]), {**node.keywords, "axis": axis + 1}
     is_reverse = bool(node.attribute("reverse"))
     parts = -(-size // chunk)

@@ -11,7 +11,7 @@ from tests.graph.checks import apply_pass, one_output, ops
 import weft
 from weft.cost import Choosing, PrefixChunk, cheapest, prefix_chunk_plans
 from weft.graph import Graph, print_graph
-from weft.graph.passes.split_prefixes import split_prefixes
+from weft.graph.passes.blocking.split_prefixes import split_prefixes
 from weft.ir import Expr, Var
 from weft.support.dtypes import DType, f16, f32, i64
 from weft.targets.cuda_machines import cuda
