@@ -23,6 +23,7 @@ from weft.driver.measure.profile import Profiler, Timing
 from weft.driver.measure.random_inputs import example_sizes
 from weft.driver.measure.roofline import work_of
 from weft.driver.progress import Span
+from weft.graph import Group
 from weft.native import _rt
 from weft.runtime.artifact import is_artifact
 from weft.runtime.model import Model
@@ -105,10 +106,9 @@ class Profiled(Opened):
         if not self.wish.profile:
             return {}
         with self.asked.progress() as progress:
-            self.timing = Profiler(self.made, arrays, self.threads).measure(
-                self.wish.seconds, progress, partial(self.model, **arrays)
-            )
-        self.rows = self.kernels(self.timing.kernels)
+            profiler = Profiler(self.made, arrays, self.threads)
+            self.timing = profiler.measure(self.wish.seconds, progress, partial(self.model, **arrays))
+        self.rows = self.kernels(profiler.groups, self.timing.kernels)
         return {"profile": profile_facts(self.rows, self.timing, self.threads)}
 
     def show(self) -> None:
@@ -118,16 +118,16 @@ class Profiled(Opened):
         if self.wish.trace is not None and not self.asked.quiet:
             print_text(f"wrote {self.wish.trace}: open it in ui.perfetto.dev or chrome://tracing")
 
-    def kernels(self, times: Sequence[float]) -> list[Row]:
-        """Returns the kernels that are called, the most expensive first, given the seconds of each group.
+    def kernels(self, groups: Sequence[Group], times: Sequence[float]) -> list[Row]:
+        """Returns the kernels that are called, the most expensive first, given the group of each call and its seconds.
 
         A search for an index outside its limits, and the kernels that only it needs, are in no call that succeeds.
         """
         made = self.made
-        taken: dict[str, list[float]] = {g.key: [] for g in made.fused.calls}
-        for group, time in zip(made.fused.calls, times, strict=True):
-            taken[group.key].append(time)
-        first = {g.key: g for g in reversed(made.fused.groups)}
+        taken: dict[str, list[float]] = {}
+        for group, time in zip(groups, times, strict=True):
+            taken.setdefault(group.key, []).append(time)
+        first = {g.key: g for g in reversed(groups)}
         rows = []
         for n, key in enumerate(made.kernels, 1):
             if (of_key := taken.get(key)) is None:

@@ -149,8 +149,7 @@ def tasks_of(
 
     Raises `InputError` for a model of dynamic dimensions: a kernel is measured for one size.
     """
-    seconds = _seconds(made, inputs, threads)
-    calls = Counter([group.key for group in made.fused.calls])
+    seconds, calls = _seconds(made, inputs, threads)
     keys = sorted(seconds, key=lambda key: -seconds[key])
     states = {} if made.target.kind == "grid" else cache_states(made)
     names = {key: k.name for key, k in made.kernels.items()}
@@ -168,12 +167,14 @@ def tasks_of(
     ]
 
 
-def _seconds(made: Compilation, inputs: Mapping[str, np.ndarray], threads: int) -> dict[str, float]:
-    """Returns the seconds that each kernel takes of a run, by the key of its group."""
+def _seconds(
+    made: Compilation, inputs: Mapping[str, np.ndarray], threads: int
+) -> tuple[Mapping[str, float], Mapping[str, int]]:
+    """Returns the seconds that each kernel takes of a run, and how often it is called, by the key of its group."""
     if made.target.kind == "grid":
-        return kernel_seconds(made, inputs, PROFILED)
-    timing = Profiler(made, inputs, threads).measure(PROFILED)
+        return kernel_seconds(made, inputs, PROFILED), Counter([group.key for group in made.fused.calls])
+    profiler = Profiler(made, inputs, threads)
     seconds: dict[str, float] = {}
-    for group, taken in zip(made.fused.calls, timing.kernels, strict=True):
+    for group, taken in zip(profiler.groups, profiler.measure(PROFILED).kernels, strict=True):
         seconds[group.key] = seconds.get(group.key, 0.0) + taken
-    return seconds
+    return seconds, Counter([group.key for group in profiler.groups])

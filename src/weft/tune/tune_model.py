@@ -61,7 +61,7 @@ def tune(
     With *graph*, the decisions about the graph are tuned first: layouts, convolution algorithms, matrix packing, fusion. Then
     the kernels of the fastest graph are tuned. With *roofline*, and one thread, the peak rates of the machine are measured
     first, which takes some seconds: less time is spent on kernels that are near their bound, which is reported as
-    `Task.standing`. On a device only kernels are tuned, timed by the device's clock if it has one.
+    `Task.standing`. Of models with control flow only kernels are tuned; on a device too, timed by its clock if it has one.
 
     *model*, *target* and *shapes* are as for `weft.compile`; symbolic dimensions need a size. Results are stored in the
     database *records*, which `weft.compile(model, records=...)` follows. A candidate replaces the default only if it is faster
@@ -86,7 +86,8 @@ def tune(
         followed = CompileOptions(records=os.fspath(records))
         before = build(model, machine, followed, shapes, cache)
         inputs = random_inputs(before.package.inputs)
-        found = _tuned_graph(before, inputs, followed, options, store, watch) if graph and not on_device else None
+        searched = graph and not on_device and not before.fused.has_control_flow
+        found = _tuned_graph(before, inputs, followed, options, store, watch) if searched else None
         plan = before.graph_plan if found is None or found.kept is None else found.kept
         made = build(model, machine, RULES, shapes, cache, graph_plan=plan)
         tried = 0 if found is None else len(found.trials)

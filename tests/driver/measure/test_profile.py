@@ -9,7 +9,10 @@ from tests.models import matmul, mlp
 import weft
 from weft.driver.measure.profile import Profiler
 from weft.driver.options import CompileOptions
+from weft.graph import Graph, Value
+from weft.graph.regions.stacked_rows import stacked_rows
 from weft.runtime.package import Denormals
+from weft.support.dtypes import f32
 
 
 def test_outputs_are_aligned_as_those_of_models() -> None:
@@ -47,3 +50,22 @@ def test_times_of_a_run(threads: int) -> None:
     assert 0 < found.run < 0.1
     assert calls > 2
     assert not found.is_processor_time  # reading that clock takes as long as these kernels
+
+
+def test_kernels_of_loops_are_called_in_each_iteration() -> None:
+    g = Graph()
+    x = g.input("x", (5, 40, 40), f32)
+
+    def row(body: Graph, step: Value) -> Value:
+        one = body.add("element_at", [x, step])
+        return body.add("softmax", [body.add("matmul", [one, one])], axis=-1)
+
+    g.output(g.add("exp", [stacked_rows(g, 5, row, "rows")]), "y")
+    made = weft.build(g)
+    v = np.random.default_rng(0).standard_normal((5, 40, 40)).astype(np.float32)
+    profiler = Profiler(made, {"x": v})
+    assert [g.key for g in profiler.groups].count(profiler.groups[-1].key) == 1
+    assert len(profiler.calls) == len(profiler.groups) > 5
+    found = profiler.measure(0.01)
+    assert len(found.kernels) == len(profiler.calls)
+    np.testing.assert_array_equal(profiler.outputs[0], weft.Model(made.package, threads=1)(v))

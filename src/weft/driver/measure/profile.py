@@ -1,9 +1,13 @@
-"""How long each kernel of a model takes in a run: all are called in turn, as the model calls them, with a clock between them."""
+"""How long each kernel of a model takes in a run: all are called in turn, as the model calls them, with a clock between them.
+
+The calls are those of one run of the model's host program, interpreted: of a loop, those of all of its iterations.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from statistics import median
 from time import perf_counter, perf_counter_ns, thread_time_ns
@@ -12,13 +16,14 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from weft.codegen import Image, compile_program, link_here
+from weft.codegen.interp import run
 from weft.driver.build import Compilation
 from weft.driver.progress import Progress, Span
 from weft.graph import dim_text, host_nodes
 from weft.ir import Const, Expr
-from weft.loop import Address, Call, Param, Seq, Stmt, View, parse_program
+from weft.loop import Buffer, parse_program
 from weft.native import _rt
-from weft.support.errors import InputError, RuntimeFailure
+from weft.support.errors import InputError
 from weft.targets import Target
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
@@ -33,6 +38,9 @@ ROUND: Final = 1e-3
 FEWEST_REPEATS, MOST_REPEATS = 3, 50
 TRACED: Final = 0.5
 """Seconds of runs of which the one of median duration is traced."""
+
+COPIED: Final = 64
+"""Bytes of a buffer that the calls of a loop have for themselves: those of single numbers, by which they read and write."""
 
 CLEAR: Final = 100
 """How many times longer than reading the processor's time a kernel takes, on average, where that clock is used."""
@@ -68,26 +76,54 @@ class Timing:
 
 
 class Profiler:
-    """The kernels of a compiled model of static shapes, called in turn as the model's entry program calls them.
+    """The kernels of a compiled model of static shapes, called in turn as the model's entry program calls them for *inputs*.
 
-    A call uses up to *threads* threads. Raises `InputError` for a model with symbolic shapes.
+    `groups` has the group of each call. A call uses up to *threads* threads. Raises `InputError` for a model of symbolic shapes.
     """
 
     def __init__(self, made: Compilation, inputs: Mapping[str, np.ndarray], threads: int = 1) -> None:
         check_profiled(made)
-        self.groups = made.fused.calls
         self.threads = threads
         self.flush = made.package.denormals == "flush"
         plan, graph = made.plan, made.fused.graph
         self.outputs = [_room([_static(s) for s in v.shape], v.dtype.numpy) for v in graph.outputs]
         given = [np.ascontiguousarray(inputs[v.name]) for v in graph.inputs]
         arena = _room([_static(plan.size)], np.dtype(np.uint8))
-        memory = [_bytes(x) for x in (*given, *self.outputs)] + [arena, np.frombuffer(_weights(made), np.uint8)]
+        memory = [_elements(x) for x in (*given, *self.outputs)] + [arena, np.frombuffer(_weights(made), np.uint8)]
         self.names = {key: k.name for key, k in made.kernels.items()}
-        main = made.host.entry
+        named = {k.name: key for key, k in made.kernels.items()}
+        first = {g.key: g for g in reversed(made.fused.kernel_calls)}
         images = {k.name: _mapped(link_here([k.module], made.target), k.name) for k in made.kernels.values()}
-        self.calls = [_bound(s, images, dict(zip(main.params, memory, strict=False))) for s in calls_of(main.body)]
+        called, self.calls = self._trace(made, memory, images)
+        self.groups = made.fused.calls if not made.fused.has_control_flow else [first[named[name]] for name in called]
         self._nothing = _empty_call(made.target)
+
+    def _trace(
+        self, made: Compilation, memory: Sequence[np.ndarray], images: Mapping[str, tuple[_rt.Image, int]]
+    ) -> tuple[list[str], list[KernelCall]]:
+        """Runs the model once; returns the names of the kernels that it calls, and the calls."""
+        host = made.host
+        names: list[str] = []
+        calls: list[KernelCall] = []
+        loops = made.fused.has_control_flow
+
+        def call(name: str, *places: tuple[np.ndarray, int]) -> None:
+            traced = (
+                *images[name],
+                [_as_it_is(_bytes(array[at:])) if loops else _bytes(array[at:]) for array, at in places],
+            )
+            self._stamps([traced], 1, processor_time=False)
+            names.append(name)
+            calls.append(traced)
+
+        library = {name: partial(call, name) for name in images}
+        further = [
+            _room([_static(e) for e in p.shape], p.dtype.numpy)
+            for p in host.entry.params[len(memory) :]
+            if isinstance(p, Buffer)
+        ]
+        run(host, [*memory, *further], library=library)
+        return names, calls
 
     def run(self, repeats: int = 1, *, processor_time: bool = False) -> list[list[int]]:
         """Runs the kernels; returns the nanoseconds on the clock before the first and after each, for each repeat."""
@@ -157,10 +193,10 @@ class Profiler:
 
 
 def check_profiled(made: Compilation) -> None:
-    """Raises `InputError` for a model whose kernels are not called one after another, always the same."""
-    if made.fused.graph.late_sizes or any(g.regions for g in made.fused.groups):
+    """Raises `InputError` for a model whose kernels are not the same, on tensors of the same sizes, in each call."""
+    if any(f.graph.late_sizes for f in made.fused.all_graphs):
         raise InputError(
-            "the kernels of a model can't be timed one by one where it has control flow, or sizes that only a run tells",
+            "the kernels of a model can't be timed one by one where it has sizes that only a run tells",
             hint="time the whole model: weft bench MODEL",
         )
     on_host = next(host_nodes(made.fused.graph), None)
@@ -189,31 +225,6 @@ def _times_of(call: Callable[[], object], repeats: int, now: Callable[[], int]) 
     return stamps
 
 
-def calls_of(body: Stmt) -> list[Stmt]:
-    """Returns the calls of an entry program in order, each with the views around it; the checks between them are left out."""
-    steps = list(body.body) if isinstance(body, Seq) else [body]
-    return [s for s in steps if isinstance(_inner(s), Call)]
-
-
-def _inner(s: Stmt) -> Stmt:
-    while isinstance(s, View):
-        s = s.body
-    return s
-
-
-def _bound(s: Stmt, images: Mapping[str, tuple[_rt.Image, int]], memory: dict[Param, Bytes]) -> KernelCall:
-    """Returns a call, given where its buffers are."""
-    while isinstance(s, View):
-        memory[s.buffer] = memory[s.source][_static(s.offset) :]
-        s = s.body
-    if not isinstance(s, Call):
-        raise RuntimeFailure(f"a model calls kernels, it does not {type(s).__name__}", hint="this is a bug in Weft")
-    buffers = [
-        memory[a.buffer][_static(a.indices[0]) * a.buffer.dtype.bytes :] for a in s.args if isinstance(a, Address)
-    ]
-    return *images[s.callee], buffers
-
-
 def _mapped(image: Image, name: str) -> tuple[_rt.Image, int]:
     """Returns a kernel's code in memory, and where it begins there."""
     return _rt.Image(image.code), image.symbols[name]
@@ -226,6 +237,16 @@ def _room(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     made[:] = 0
     values: np.ndarray[Any, Any] = made.view(dtype)[:count]
     return values.reshape(shape)
+
+
+def _as_it_is(x: Bytes) -> Bytes:
+    """Returns a copy of a few bytes, as the number of an iteration, which the host program changes between calls."""
+    return x.copy() if x.nbytes <= COPIED else x
+
+
+def _elements(x: np.ndarray) -> np.ndarray:
+    """Returns the elements of *x* as a host program takes them, in one dimension."""
+    return x.reshape(-1)
 
 
 def _bytes(x: np.ndarray) -> Bytes:

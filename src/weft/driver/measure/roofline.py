@@ -130,7 +130,8 @@ def place_kernels(
     """
     taken: dict[str, list[float]] = {}
     first: dict[str, Group] = {}
-    for group, time in zip(made.fused.calls, Profiler(made, inputs).measure(seconds).kernels, strict=True):
+    profiler = Profiler(made, inputs)
+    for group, time in zip(profiler.groups, profiler.measure(seconds).kernels, strict=True):
         taken.setdefault(group.key, []).append(time)
         first.setdefault(group.key, group)
     held = sum(c.nbytes for c in made.fused.constants) + _arena(made)

@@ -234,6 +234,11 @@ class FusedGraph:
         return Version(made, all_of([case.condition, *others]), tuple([case.arguments.get(v, v) for v in made.sizes]))
 
     @property
+    def has_control_flow(self) -> bool:
+        """Tells whether there are branches or loops."""
+        return any(g.regions for g in self.groups)
+
+    @property
     def kernel_calls(self) -> tuple[Group, ...]:
         """The groups whose kernels are called, those of regions too, in their order."""
         return tuple([g for f in self.all_graphs for g in f.calls if not g.regions])
