@@ -13,6 +13,8 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
+from weft.frontends.torch.ops.primitives import RECURRENT
+
 _KEYS: Final = (torch._C.DispatchKey.CompositeImplicitAutograd, torch._C.DispatchKey.Autograd)
 """Where PyTorch's tracing looks for what an operator is made of."""
 
@@ -20,12 +22,11 @@ _KEYS: Final = (torch._C.DispatchKey.CompositeImplicitAutograd, torch._C.Dispatc
 @contextmanager
 def shapes_of_recurrent_layers() -> Iterator[None]:
     """Has recurrent layers give tensors of their results' shapes, and compute nothing; for tracing alone."""
-    aten = torch.ops.aten
-    operators: list[Any] = [aten.rnn_relu.input, aten.rnn_tanh.input, aten.gru.input, aten.lstm.input]
+    operators: list[Any] = [getattr(torch.ops.aten, name).input for name in RECURRENT]
     before = [dict(op.py_kernels) for op in operators]
     try:
         for op in operators:
-            op.py_kernels.update(dict.fromkeys(_KEYS, _results))
+            op.py_kernels.update(dict.fromkeys(_KEYS, results_of_layer))
             op._dispatch_cache.clear()
         yield
     finally:
@@ -35,7 +36,7 @@ def shapes_of_recurrent_layers() -> Iterator[None]:
             op._dispatch_cache.clear()
 
 
-def _results(  # the arguments are those of PyTorch's operators
+def results_of_layer(  # the arguments are those of PyTorch's operators
     input: Tensor,
     hx: Tensor | Sequence[Tensor],
     params: Sequence[Tensor],
