@@ -158,6 +158,14 @@ def test_prefixes(op: str, shape: tuple[int, ...], exclusive: bool, reverse: boo
     np.testing.assert_array_equal(made, np.flip(whole, axis) if reverse else whole)
 
 
+@pytest.mark.parametrize("shape", [(3, 21), (4, 9, 30)])
+def test_prefixes_after_others(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(0).integers(-2, 3, shape)
+    before = np.random.default_rng(1).integers(-2, 3, (shape[0], 1, *shape[2:]))
+    (made,) = run_operator("cumsum", [x, before], axis=1)
+    np.testing.assert_array_equal(made, np.cumsum(x, 1) + before)
+
+
 def test_prefixes_of_16_bits_are_rounded_once() -> None:
     x = np.full((4096,), 0.25, np.float16)
     np.testing.assert_array_equal(compiled("cumsum", x), (np.arange(1, 4097) / 4).astype(np.float16))

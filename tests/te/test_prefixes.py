@@ -48,6 +48,25 @@ def test_of_any_dimension(shape: list[int], data: st.DataObject, exclusive: bool
     np.testing.assert_array_equal(made[0], sums(v, axis, exclusive, reverse))
 
 
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_start_comes_before_all_elements(exclusive: bool, reverse: bool) -> None:
+    x, start = te.placeholder((3, 5, 4), i64, "x"), te.placeholder((3, 1, 4), i64, "start")
+    y = te.prefix(x, te.sum_, 1, start=start, exclusive=exclusive, reverse=reverse)
+    program = te.to_program([x, start], [y])
+    check_same(parse_program(str(program)), program)
+    rng = np.random.default_rng(0)
+    v, before = rng.integers(-9, 9, (3, 5, 4)), rng.integers(-9, 9, (3, 1, 4))
+    (made,) = results([x, start], [y], v, before)
+    np.testing.assert_array_equal(made, sums(v, 1, exclusive, reverse) + before)
+
+
+def test_a_start_has_one_element() -> None:
+    x = te.placeholder((3, 5), i64, "x")
+    with pytest.raises(TypeMismatch, match=r"p: the start is i64\[3, 5\] where prefixes of i64\[3, 5\] begin"):
+        te.prefix(x, te.sum_, 1, "p", start=x)
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_compiled_in_vectors(axis: int) -> None:
     x = te.placeholder((6, 40, 50), i64, "x")

@@ -8,6 +8,7 @@ from weft.cost.rules.attention_tile import (
     MERGE_THREADS, MOST_FETCHES, VECTOR_WORDS, WHOLE_SOFTMAX, AttentionSizes, AttentionTile, JoinAttention, attention_tile_plans,
     join_attention_plans, row_stride,
 )
+from weft.cost.graph.attention_blocks import AttentionBlock, attention_block_plans
 from weft.cost.at_sizes import cycles_at
 from weft.cost.graph.arithmetic import multiply_cycles
 from weft.cost.budget import (
@@ -39,6 +40,7 @@ from weft.cost.graph.implicit_products import (
     ImplicitProduct, filled_channels, filled_terms, implicit_product_plans, whole_steps,
 )
 from weft.cost.graph.merging import MergeAxes, merge_plans
+from weft.cost.graph.prefix_chunks import PrefixChunk, prefix_chunk_plans
 from weft.cost.graph.layout import (
     Convolution, Form, Layout, blocked_cycles, depthwise_cycles, dot_product_cycles, grouped_cycles, packing_cycles,
     plain_cycles, unfused_cycles,
@@ -116,7 +118,8 @@ from weft.cost.graph.winograd import (
 )
 
 __all__ = [
-    "Accept", "Accumulators", "Address", "Answering", "AttentionSizes", "AttentionTile", "BANKS", "BATCHED_FETCHES", "Borders",
+    "Accept", "Accumulators", "Address", "Answering", "AttentionBlock", "AttentionSizes",
+    "AttentionTile", "BANKS", "BATCHED_FETCHES", "Borders",
     "BlockedConvolution", "ByteBlock", "ByteFragments", "BytePanel", "ByteProduct",
     "CONDITION_ROUNDS", "CacheTile", "Candidate", "Candidates", "Case", "Choose", "Choosing", "CodeBudget",
     "CombineProducts", "Convolution",
@@ -137,6 +140,7 @@ __all__ = [
     "OnePass", "OpenSize", "Order", "OrderProblem", "OuterOrder", "PACKED_AT_ONCE", "PANEL_VECTORS", "PLACEMENT_EXCHANGES",
     "INLINED_CALLS", "NESTED_CALLS",
     "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM", "PadInput", "Panel", "Parallel", "PartExtent", "Plan", "Planner",
+    "PrefixChunk",
     "Prefetch", "PrefetchSteps", "Probe", "Question", "RANGE_DEPTH", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
     "RightOperand", "RightProblem", "RoundedAttention", "RoundedFactors",
     "ReductionParts", "RowBlock", "RowGroup", "RowThreads", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE",
@@ -147,7 +151,8 @@ __all__ = [
     "TileProblem", "TiledProduct", "Tiling", "TransposedPhases", "TurnedWeight", "UNROLLED_FETCHES", "UNROLLED_VECTORS",
     "VECTOR_WORDS",
     "Versions", "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowStrip", "WindowTile", "Winograd", "WriteOut",
-    "accumulator_plans", "addressed", "attention_tile_plans", "blocked_cycles", "border_plans", "by_cost", "byte_block_plans",
+    "accumulator_plans", "addressed", "attention_block_plans", "attention_tile_plans",
+    "blocked_cycles", "border_plans", "by_cost", "byte_block_plans",
     "combine_product_plans",
     "byte_panel_plans", "byte_fragment_plans", "bytes_of", "bytes_touched",
     "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at", "depth_plans", "depthwise_cycles",
@@ -162,7 +167,8 @@ __all__ = [
     "narrow_convolution_plans", "narrow_factor_plans", "narrow_weight_plans", "nest_cycles",
     "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block", "packing_cycles",
     "pad_input_plans", "padded_parts", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans",
-    "plain_cycles", "possible_cases", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of",
+    "plain_cycles", "possible_cases", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "prefix_chunk_plans",
+    "ranges_of",
     "rearrangement_plans", "recomputation_plans", "reduce_order_plans", "reduce_tile_plans", "register_tile_plans",
     "remainder_versions", "right_operand_plans", "rounded_attention_plans", "rounded_factor_plans", "row_block_plans",
     "reduction_part_plans", "row_stride", "row_thread_plans",

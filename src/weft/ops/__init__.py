@@ -1,5 +1,6 @@
 """The operator library: one file for each family, one block for each operator."""
 
+from weft.ops.algorithms.cumulative import PREFIXES
 from weft.ops.algorithms.decision_trees import ACCEPTS_EQUAL, ACCEPTS_GREATER, ACCEPTS_LESS, ACCEPTS_NAN
 from weft.ops.attributes import check_attributes
 from weft.ops.convolutions.cook_toom import matrices
@@ -23,7 +24,8 @@ OPERATORS.seal()
 
 __all__ = [
     "ACCEPTS_EQUAL", "ACCEPTS_GREATER", "ACCEPTS_LESS", "ACCEPTS_NAN", "COORDINATES", "LARGEST_FOLD", "MOST_DIMENSIONS",
-    "OPERATORS", "ROUNDINGS", "Fold", "IndexRange", "Limits", "NotFoldable", "Operator", "TensorType", "bounds_of_existing",
+    "OPERATORS",
+    "PREFIXES", "ROUNDINGS", "Fold", "IndexRange", "Limits", "NotFoldable", "Operator", "TensorType", "bounds_of_existing",
     "check_attributes", "check_bytes", "check_distances", "check_rank", "commutes_with_rounding", "cut_in_tiles",
     "index_range", "is_certain", "is_rename", "is_tractable", "keeps_finite", "least_sizes", "map_tensors", "matrices",
     "mixed_sizes", "normalize_axis", "operator", "points_of", "possibly_equal_sizes", "product", "rounds", "same_size",

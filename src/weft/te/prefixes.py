@@ -11,7 +11,8 @@ becomes
                 y[vt + 1, vj] = y[vt, vj] + x[vt + 1, vj]
 
 A `scan` computes the same from a formula of its step, but has time as its first dimension. Here it may be any: vectors run along
-the dimensions behind it, and threads share those before it.
+the dimensions behind it, and threads share those before it. Prefixes of a part of a longer dimension begin with a *start*, the
+elements before the part combined.
 """
 
 from __future__ import annotations
@@ -28,11 +29,20 @@ from weft.te.tensor import Operation, Read, Tensor, reads_of
 class Prefix(Operation):
     """The elements of *source* up to each along dimension *axis*, combined by *reducer*.
 
-    An *exclusive* prefix leaves the element itself out; a *reverse* one runs from the last to the first.
+    An *exclusive* prefix leaves the element itself out; a *reverse* one runs from the last to the first. *start* has what is
+    combined before all elements, in dimension *axis* alone.
     """
 
     def __init__(
-        self, name: str, source: Tensor, reducer: Reducer, axis: int, *, exclusive: bool, reverse: bool
+        self,
+        name: str,
+        source: Tensor,
+        reducer: Reducer,
+        axis: int,
+        start: Tensor | None = None,
+        *,
+        exclusive: bool,
+        reverse: bool,
     ) -> None:
         self.name = name
         self.source = source
@@ -43,16 +53,17 @@ class Prefix(Operation):
         self.reverse = reverse
         self.axes = tuple([Var(f"i{d}") for d in range(source.rank)])
         self.element = source[self.axes]
+        self.start = None if start is None else start[(*self.axes[:axis], ZERO, *self.axes[axis + 1 :])]
 
     @property
     def reads(self) -> tuple[Read, ...]:
-        """The access to the elements."""
-        return tuple(reads_of(self.element))
+        """The accesses to the elements, and to what is combined before them."""
+        return tuple([r for e in (self.element, self.start) if e is not None for r in reads_of(e)])
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """The tensor whose prefixes are computed."""
-        return tuple([r.tensor for r in self.reads])
+        """The tensor whose prefixes are computed, and that of what is combined before them."""
+        return tuple(dict.fromkeys([r.tensor for r in self.reads]))
 
     @property
     def dtypes(self) -> tuple[DType, ...]:
@@ -61,16 +72,30 @@ class Prefix(Operation):
 
 
 def prefix(
-    source: Tensor, reducer: Reducer, axis: int, name: str = "prefix", *, exclusive: bool = False, reverse: bool = False
+    source: Tensor,
+    reducer: Reducer,
+    axis: int,
+    name: str = "prefix",
+    *,
+    start: Tensor | None = None,
+    exclusive: bool = False,
+    reverse: bool = False,
 ) -> Tensor:
     """Defines the tensor of the prefixes of *source* along dimension *axis*, combined by *reducer*.
 
     An *exclusive* prefix leaves the element itself out, so that the first is the reducer's identity; a *reverse* one runs from
-    the last element to the first. Raises `TypeMismatch` for a dimension that *source* does not have.
+    the last element to the first. *start*, of one element along *axis*, is combined before the first. Raises `TypeMismatch` for a
+    dimension that *source* does not have, and for a *start* of another type or of more elements.
     """
     if not 0 <= axis < source.rank:
         raise TypeMismatch(f"{name}: there is no dimension {axis} of a tensor of {source.rank}")
-    return Prefix(name, source, reducer, axis, exclusive=exclusive, reverse=reverse).outputs[0]
+    one = (*source.shape[:axis], ONE, *source.shape[axis + 1 :])
+    if start is not None and (start.shape != one or start.dtype is not source.dtype):
+        raise TypeMismatch(
+            f"{name}: the start is {start.dtype}{list(start.shape)} where prefixes of {source.dtype}{list(source.shape)} begin",
+            hint=f"give it one element along dimension {axis}",
+        )
+    return Prefix(name, source, reducer, axis, start, exclusive=exclusive, reverse=reverse).outputs[0]
 
 
 def prefix_nests(op: Prefix, buffers: Buffers) -> list[Stmt]:
@@ -84,9 +109,19 @@ def _place(op: Prefix, index: tuple[Expr, ...], step: Expr) -> tuple[Expr, ...]:
     return (*index[:d], op.shape[d] - ONE - step if op.reverse else step, *index[d + 1 :])
 
 
-def _read(op: Prefix, buffers: Buffers, index: tuple[Expr, ...]) -> Expr:
-    """Returns the element at *index*."""
-    return to_loads(buffers, {})(substitute(op.element, dict(zip(op.axes, index, strict=True))))
+def _read(op: Prefix, buffers: Buffers, index: tuple[Expr, ...], element: Expr | None = None) -> Expr:
+    """Returns the element at *index*, or what stands for *element* there."""
+    read = op.element if element is None else element
+    return to_loads(buffers, {})(substitute(read, dict(zip(op.axes, index, strict=True))))
+
+
+def _first_value(op: Prefix, buffers: Buffers, at: tuple[Expr, ...]) -> Expr:
+    """Returns the first prefix of a slice, at the index *at*."""
+    before = None if op.start is None else _read(op, buffers, at, op.start)
+    if op.exclusive:
+        return op.reducer.identity(op.dtypes)[0] if before is None else before
+    own = _read(op, buffers, at)
+    return own if before is None else op.reducer.combine((before,), (own,))[0]
 
 
 def _first(op: Prefix, buffers: Buffers) -> Stmt:
@@ -94,7 +129,7 @@ def _first(op: Prefix, buffers: Buffers) -> Stmt:
     axes = [Axis(Var(f"v{d}"), s, AxisKind.SPATIAL) for d, s in enumerate(op.shape) if d != op.axis]
     others: list[Expr] = [a.var for a in axes]
     at = _place(op, (*others[: op.axis], ZERO, *others[op.axis :]), ZERO)
-    value = op.reducer.identity(op.dtypes)[0] if op.exclusive else _read(op, buffers, at)
+    value = _first_value(op, buffers, at)
     loops = [Var(f"ax{d}") for d in range(len(axes))]
     name = buffers.unique(f"{target.name}_first")
     return around(loops, axes, make_block(name, axes, loops, store(target, at, value)))

@@ -143,10 +143,11 @@ def test_a_pass_that_is_off_is_skipped() -> None:
             "place_weight_dequantization",
             "narrow_convolutions",
             "round_attention",
+            "split_prefixes",
         },
         "level 2": winograd | {"choose_layouts"},
         "level 1": winograd
-        | {"choose_layouts", "combine_products", "pack_matrices", "round_attention", "round_beside"}
+        | {"choose_layouts", "combine_products", "block_attention", "pack_matrices", "round_attention", "round_beside"}
         | bytes_of_weights,
     }
     ran = {name for name, status in statuses(Switches(opt_level=0)).items() if status != "skipped"}

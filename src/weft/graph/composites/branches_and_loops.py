@@ -18,10 +18,10 @@ from weft.graph.builder.builder import Builder
 from weft.graph.builder.constants import CompileTimeConstant
 from weft.graph.builder.partial_evaluator import Operand, PartialEvaluator
 from weft.graph.core.conditions import LateSize
-from weft.graph.core.graph import Attribute, Graph, Node, infer
+from weft.graph.core.graph import Attribute, Graph
 from weft.graph.core.graph_values import Value
-from weft.graph.regions.closing import captured, closed
-from weft.graph.regions.region_operators import IF, LOOP, RegionOperator
+from weft.graph.regions.region_operators import IF, LOOP
+from weft.graph.regions.stacked_rows import append_regions
 from weft.ir import INDEX, ONE, Expr, Var, as_expr, eq, free_vars
 from weft.ops import same_size
 from weft.support.dtypes import bool_, i64
@@ -75,7 +75,8 @@ def branch_of(
         region.output([*made, *[region.size(made[k].shape[d]) for k, d in late]])
     shapes = [*_shapes(left, late), *[(ONE,) for _ in late]]
     given: list[Value | None] = [b.evaluator.value(b.reshape(condition, ()), b.source)]
-    node = _append(b, IF, given, {"then": then_.graph, "other": other_.graph}, {"shapes": tuple(shapes)})
+    regions = {"then": then_.graph, "other": other_.graph}
+    node = append_regions(b.evaluator.graph, IF, given, regions, {"shapes": tuple(shapes)}, b.source)
     _read_sizes(b, late.values(), node.outputs[len(left) :])
     return list(node.outputs[: len(left)])
 
@@ -130,7 +131,8 @@ def _loop_node(
     shapes = (*_shapes(body.made, late), *[(ONE,) for _ in late], *rows)
     sizes = [b.evaluator.value(b.vector([first[k].shape[d]]), b.source) for k, d in body.varying]
     facts: dict[str, Attribute] = {"counted": counted, "scans": len(rows), "shapes": shapes, "states": states}
-    node = _append(b, LOOP, [*conditions, *first, *sizes], {"body": body.region.graph}, facts)
+    inputs = [*conditions, *first, *sizes]
+    node = append_regions(b.evaluator.graph, LOOP, inputs, {"body": body.region.graph}, facts, b.source)
     _read_sizes(b, late.values(), node.outputs[len(first) : states])
     if not counted and rows:
         assert isinstance(trips, Var)
@@ -226,25 +228,6 @@ def _is_true(x: Operand) -> bool:
 def _shapes(values: Sequence[Value], late: Mapping[Place, Var]) -> list[Shape]:
     """Returns the shapes of values, with late sizes at some places."""
     return [tuple([late.get((k, d), s) for d, s in enumerate(v.shape)]) for k, v in enumerate(values)]
-
-
-def _append(
-    b: Builder,
-    operator: RegionOperator,
-    given: Sequence[Value | None],
-    regions: Mapping[str, Graph],
-    attributes: Mapping[str, Attribute],
-) -> Node:
-    """Adds a node of control flow, with the values that its regions capture as further inputs."""
-    graph = b.evaluator.graph
-    captures = list(dict.fromkeys(v for region in regions.values() for v in captured(region)))
-    made = {name: closed(region, captures) for name, region in regions.items()}
-    graph.is_extended |= any(region.is_extended for region in regions.values())
-    frozen = tuple(sorted({**attributes, **made}.items()))
-    inputs = (*given, *captures)
-    types = infer(operator, inputs, frozen, b.source)
-    names = [graph.fresh_name(operator.name) for _ in types]
-    return graph.append(Node(operator, inputs, frozen, types, names, b.source))
 
 
 def _read_sizes(b: Builder, sizes: Iterable[Var], values: Sequence[Value]) -> None:

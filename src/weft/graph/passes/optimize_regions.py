@@ -1,6 +1,7 @@
 """Makes the regions of control flow fast by the passes that the graph around them has been through.
 
-Captures that have become constants are such inside of the regions too.
+Captures that have become constants are such inside of the regions too. What the passes pack in a loop, and no iteration
+changes, is packed before it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Value
 from weft.graph.regions.closing import with_regions, without_constants
+from weft.graph.regions.hoist_packing import append_hoisted
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 
 
@@ -23,6 +25,6 @@ def optimize_regions(graph: Graph, optimize: Callable[[Graph], Graph]) -> Graph:
             return None
         known = without_constants(node, inputs)
         made = {name: optimize(a) for name, a in known.attributes if isinstance(a, Graph)}
-        return new.append(with_regions(known, made)).outputs
+        return append_hoisted(new, with_regions(known, made)).outputs
 
     return rewrite_graph(graph, rule)

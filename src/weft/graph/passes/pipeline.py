@@ -12,6 +12,8 @@ from weft.cost import Choosing, Planner
 from weft.graph.core.evaluator import Evaluator
 from weft.graph.core.graph import Graph
 from weft.graph.passes.bind_parameters import bind_parameters
+from weft.graph.passes.blocking.block_attention import block_attention
+from weft.graph.passes.blocking.split_prefixes import split_prefixes
 from weft.graph.passes.bound_buffers import bound_buffers
 from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.combine_products import combine_products
@@ -97,6 +99,14 @@ def _round_beside(graph: Graph, context: GraphContext) -> Graph:
     return round_beside(graph) if context.target.has_threads else graph
 
 
+def _split_prefixes(graph: Graph, context: GraphContext) -> Graph:
+    return split_prefixes(graph, context.planner) if context.target.has_threads else graph
+
+
+def _block_attention(graph: Graph, context: GraphContext) -> Graph:
+    return graph if context.target.has_threads else block_attention(graph, context.planner)
+
+
 def _pack_matrices(graph: Graph, context: GraphContext) -> Graph:
     return pack_matrices(graph, context.planner, context.switches.precision)
 
@@ -172,10 +182,14 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("choose_transposed_winograd", with_planner(choose_transposed_winograd), 1, (WINOGRAD,), exact=False),
     # reductions in the layout that was chosen
     Pass("merge_axes", with_planner(merge_axes), 1),
+    # once equal calls are one
+    Pass("split_prefixes", _split_prefixes, 1, exact=False),
     # of the shape that the model has them
     Pass("combine_products", _combine_products, 2),
     # what rounds factors goes before the slices of combined products, and takes part in merging rows
     Pass("round_attention", _round_attention, 2, exact=False),
+    # as the products of each head are packed in the loop over heads
+    Pass("block_attention", _block_attention, 2),
     # all products are there; one matrix of all rows is to be packed for
     Pass("flatten_matmul_rows", alone(flatten_matmul_rows), 1),
     # right-hand sides in panels, of the shape that they keep

@@ -31,10 +31,11 @@ def prefix_blocks(
     emit: Callable[[Expr, Expr], Stmt],
     *,
     exclusive: bool,
+    start: Expr | None = None,
 ) -> Stmt:
     """Returns statements that call *emit* with each index below *count* and the elements before it, and its own, combined.
 
-    The own is left out of an *exclusive* prefix. The elements are of *dtype*.
+    The own is left out of an *exclusive* prefix. The elements are of *dtype*; *start* comes before them.
     """
     before = cell("before", dtype)
     block, rest = Var("block"), Var("rest")
@@ -55,14 +56,14 @@ def prefix_blocks(
             x = element(first + k)
             value = combined(within[-1], x) if within else x
             return let("within", value, lambda v: of_block(first, [*within, v]))
-        start = get(before)
-        totals = [start, *[combined(start, w) for w in within]]
+        whole = get(before)
+        totals = [whole, *[combined(whole, w) for w in within]]
         parts = [emit(first + k, totals[k if exclusive else k + 1]) for k in range(BLOCK)]
         return seq(*parts, put(before, totals[-1]))
 
     blocks = count // BLOCK
     body = seq(
-        put(before, reducer.identity((dtype,))[0]),
+        put(before, reducer.identity((dtype,))[0] if start is None else start),
         for_(block, blocks, of_block(block * BLOCK, [])),
         for_(rest, count % BLOCK, step(rest), begin=blocks * BLOCK),
     )

@@ -1,0 +1,1 @@
+"""Passes that compute an operator, or a chain of them, part by part."""
