@@ -29,7 +29,7 @@ from weft.driver.parameter_model import ParameterModel, compile_parameters
 from weft.frontends.torch.decompose import decompositions, is_effect
 from weft.frontends.torch.graph_module import Captured, from_graph_module
 from weft.frontends.torch.nodes import elements_of
-from weft.integrations.torch_recurrent import with_whole_layers
+from weft.frontends.torch.whole_layers import with_whole_layers
 from weft.integrations.torch_threads import share_threads
 from weft.native import _rt
 from weft.support.errors import InputError, ModelError

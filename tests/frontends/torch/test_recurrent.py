@@ -15,9 +15,8 @@ from tests.frontends.torch.modules import Module, array, compare, exported, numb
 import weft  # noqa: E402
 from weft.frontends.torch.decompose import decomposed  # noqa: E402
 from weft.frontends.torch.importer import from_exported_program  # noqa: E402
-from weft.frontends.torch.recurrent_shapes import shapes_of_recurrent_layers  # noqa: E402
+from weft.frontends.torch.whole_layers import shapes_of_recurrent_layers, with_whole_layers  # noqa: E402
 from weft.integrations.torch_backend import weft_backend  # noqa: E402
-from weft.integrations.torch_recurrent import with_whole_layers  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:The tensor attribute:UserWarning"
