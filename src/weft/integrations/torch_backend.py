@@ -29,6 +29,7 @@ from weft.driver.parameter_model import ParameterModel, compile_parameters
 from weft.frontends.torch.decompose import decompositions, is_effect
 from weft.frontends.torch.graph_module import Captured, from_graph_module
 from weft.frontends.torch.nodes import elements_of
+from weft.frontends.torch.whole_layers import with_whole_layers
 from weft.integrations.torch_threads import share_threads
 from weft.native import _rt
 from weft.support.errors import InputError, ModelError
@@ -95,6 +96,7 @@ def weft_backend(
             f"the backend has no option {unknown[0]!r}", hint=f"its options are {', '.join(map(repr, sorted(OPTIONS)))}"
         )
     chosen = {**OPTIONS, **(options or {})}
+    module = with_whole_layers(module, inputs)
     trained = partial(_compiled, options={**chosen, "freeze": False, "prepack": False})
     made: Compiled = aot_autograd(
         fw_compiler=trained,

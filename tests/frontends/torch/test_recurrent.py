@@ -15,7 +15,8 @@ from tests.frontends.torch.modules import Module, array, compare, exported, numb
 import weft  # noqa: E402
 from weft.frontends.torch.decompose import decomposed  # noqa: E402
 from weft.frontends.torch.importer import from_exported_program  # noqa: E402
-from weft.frontends.torch.recurrent_shapes import shapes_of_recurrent_layers  # noqa: E402
+from weft.frontends.torch.whole_layers import shapes_of_recurrent_layers, with_whole_layers  # noqa: E402
+from weft.integrations.torch_backend import weft_backend  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:The tensor attribute:UserWarning"
@@ -111,3 +112,27 @@ def test_gradients(kind: str) -> None:
             y.square().sum().backward()
         results.append([array(t) for t in (y, x.grad, *[p.grad for p in module.parameters()])])
     compare(results[1], results[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", KINDS)
+def test_inference_by_the_compiler_of_pytorch(kind: str) -> None:
+    """Where no gradients are asked for, a layer stays whole, of any number of steps; PyTorch runs none of it."""
+    seen: list[str] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        whole = with_whole_layers(graph, inputs)
+        seen.extend(str(n.target) for n in whole.graph.nodes)
+        return weft_backend(whole, inputs, {"fallback": False})
+
+    torch._dynamo.reset()
+    module, x = Layer(kind, 2, both=True, batch_first=True), steps(30).transpose(0, 1)
+    with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):
+        made = torch.compile(module.eval(), backend=backend)(x)
+        compare([array(t) for t in torch.utils._pytree.tree_leaves(made)], wanted(module, [x]), rtol=1e-5)
+        assert f"weft.{kind}.default" in seen
+    seen.clear()
+    with torch._dynamo.config.patch(allow_rnn=True):
+        torch.compile(module.train(), backend=backend)(x[:, :2].requires_grad_())
+    assert seen
+    assert f"weft.{kind}.default" not in seen

@@ -24,8 +24,8 @@ from weft.frontends.torch.complex_numbers import is_known
 from weft.frontends.torch.fused_operators import fused_operators
 from weft.frontends.torch.gradients import gradients
 from weft.frontends.torch.ops.primitives import AS_ATEN
-from weft.frontends.torch.recurrent_shapes import shapes_of_recurrent_layers
 from weft.frontends.torch.region_calls import CONTROL_FLOW
+from weft.frontends.torch.whole_layers import shapes_of_recurrent_layers
 from weft.support.errors import ModelError
 
 WRAPPERS: Final = {

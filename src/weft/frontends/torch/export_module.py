@@ -12,8 +12,8 @@ import torch
 from torch.export import ExportedProgram
 
 from weft.frontends.frontend import Shapes
-from weft.frontends.torch.recurrent_shapes import shapes_of_recurrent_layers
 from weft.frontends.torch.source_lines import line_of_error
+from weft.frontends.torch.whole_layers import shapes_of_recurrent_layers
 from weft.support.dim import Dim
 from weft.support.errors import InputError, ModelError
 

@@ -1,4 +1,4 @@
-"""Primitives of PyTorch's decompositions (`prims`) that are operators of `aten` under other names."""
+"""Operators of `aten` under other names: primitives of PyTorch's decompositions (`prims`), and layers kept whole (`weft`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ _SAME: Final = (
     *("hypot", "lgamma", "log10", "log1p", "log2", "round", "signbit", "sinh", "tan", "trunc"),
 )
 _SAME_OF_TENSORS: Final = ("add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge", "bitwise_and", "bitwise_or")
-AS_ATEN: Final = {f"prims.{name}.default": f"aten.{name}.default" for name in _SAME} | {
-    f"prims.{name}.default": f"aten.{name}.Tensor" for name in _SAME_OF_TENSORS
+RECURRENT: Final = ("rnn_relu", "rnn_tanh", "gru", "lstm")
+"""Recurrent layers, on sequences of one length."""
+
+AS_ATEN: Final = {
+    **{f"prims.{name}.default": f"aten.{name}.default" for name in _SAME},
+    **{f"prims.{name}.default": f"aten.{name}.Tensor" for name in _SAME_OF_TENSORS},
+    **{f"weft.{name}.default": f"aten.{name}.input" for name in RECURRENT},
 }
-"""Primitives of decompositions that compute the same as these operators of `aten`, by arguments of the same names."""
+"""Operators that compute the same as these of `aten`, by arguments of the same names."""
