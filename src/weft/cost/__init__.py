@@ -64,7 +64,9 @@ from weft.cost.rules.parallel import (
     MANY_INDICES, Parallel, SharedColumns, enough_tasks, parallel_plans, shared_column_plans,
 )
 from weft.cost.graph.tables import Tabulate, table_plans
-from weft.cost.graph.phases import DilationPhases, TransposedPhases, dilation_plans, transposed_plans
+from weft.cost.graph.phases import (
+    DilationPhases, TransposedPhases, VolumeFrames, dilation_plans, frame_plans, transposed_plans,
+)
 from weft.cost.plans.answering import Address, Answering, addressed
 from weft.cost.plans.costs import ESTIMATED, CostSource
 from weft.cost.plans.plan import PROGRAM, Candidate, D, Decision, Plan, Step, parse_plan, subject_of
@@ -146,14 +148,15 @@ __all__ = [
     "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "Takes", "ThreadBlock", "Tile",
     "TileProblem", "TiledProduct", "Tiling", "TransposedPhases", "TurnedWeight", "UNROLLED_FETCHES", "UNROLLED_VECTORS",
     "VECTOR_WORDS",
-    "Versions", "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowStrip", "WindowTile", "Winograd", "WriteOut",
+    "Versions", "VolumeFrames",
+    "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowStrip", "WindowTile", "Winograd", "WriteOut",
     "accumulator_plans", "addressed", "attention_tile_plans", "blocked_cycles", "border_plans", "by_cost", "byte_block_plans",
     "combine_product_plans",
     "byte_panel_plans", "byte_fragment_plans", "bytes_of", "bytes_touched",
     "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at", "depth_plans", "depthwise_cycles",
     "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements", "enough_tasks",
     "filled_channels", "filled_terms",
-    "fma_cycles", "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "grid_operand_plans",
+    "fma_cycles", "fragment_tile_plans", "frame_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "grid_operand_plans",
     "group_blocks", "grouped_cycles", "grouped_plans", "guess_of", "implicit_product_plans", "inline_plans",
     "inner_order_plans", "inner_tile_plans",
     "input_block", "is_gathered", "is_transposed", "join_attention_plans", "k_block_plans", "l2_cycles",
