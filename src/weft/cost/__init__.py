@@ -90,7 +90,9 @@ from weft.cost.program import (
 from weft.cost.rules.reduction import (
     SHORTEST_REDUCTION, Accumulators, InnerProblem, InnerTile, accumulator_plans, inner_tile_plans,
 )
-from weft.cost.rules.rows import OnePass, SharePatches, one_pass_plans, patch_plans
+from weft.cost.rules.rows import (
+    OnePass, RowsAtOnce, SharePatches, one_pass_plans, patch_plans, rows_at_once_plans,
+)
 from weft.cost.rules.contraction_rules import Rule, depth_plans, gemv_or_tiles, rule_plans
 from weft.cost.rules.sketch import (
     CacheTile, InnerOrder, OuterOrder, PadInput, ReduceOrder, ReduceTile, RegisterTile, SketchProblem, cache_tile_plans,
@@ -141,7 +143,7 @@ __all__ = [
     "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM", "PadInput", "Panel", "Parallel", "PartExtent", "Plan", "Planner",
     "Prefetch", "PrefetchSteps", "Probe", "Question", "RANGE_DEPTH", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
     "RightOperand", "RightProblem", "RoundedAttention", "RoundedFactors",
-    "ReductionParts", "RowBlock", "RowGroup", "RowThreads", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE",
+    "ReductionParts", "RowBlock", "RowGroup", "RowThreads", "RowsAtOnce", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE",
     "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHORT_TRANSFORM", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED",
     "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "SharePatches", "SharedColumns",
     "SharedTile", "SketchProblem", "SkipPadding",
@@ -168,7 +170,7 @@ __all__ = [
     "plain_cycles", "possible_cases", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of",
     "rearrangement_plans", "recomputation_plans", "reduce_order_plans", "reduce_tile_plans", "register_tile_plans",
     "remainder_versions", "right_operand_plans", "rounded_attention_plans", "rounded_factor_plans", "row_block_plans",
-    "reduction_part_plans", "row_stride", "row_thread_plans",
+    "reduction_part_plans", "row_stride", "rows_at_once_plans", "row_thread_plans",
     "rule_plans", "shared_column_plans",
     "shared_tile_plans", "size_of", "step_along", "streams_of", "subject_of", "table_plans", "taken_apart_plans",
     "thread_block_plans", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans",
