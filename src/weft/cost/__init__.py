@@ -107,7 +107,7 @@ from weft.cost.rules.shared_tile import (
 )
 from weft.cost.rules.thread_block import ThreadBlock, WindowStrip, thread_block_plans, window_strip_plans
 from weft.cost.sizes import FALLBACK_SIZE, elements, guess_of, size_of
-from weft.cost.transposition import SHUFFLED_STRIDE, is_gathered, is_transposed
+from weft.cost.transposition import SHUFFLED_STRIDE, TileOrder, is_gathered, is_transposed, tile_order_plans
 from weft.cost.rules.window import (
     LONGEST_WINDOW_STRIDE, MOST_WINDOW_TAPS, Borders, Slide, WindowProblem, WindowTile, WriteOut,
     border_plans, window_tile_plans, write_out_plans,
@@ -148,7 +148,8 @@ __all__ = [
     "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "SharePatches", "SharedColumns",
     "SharedTile", "SketchProblem", "SkipPadding",
     "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "Takes", "ThreadBlock", "Tile",
-    "TileProblem", "TiledProduct", "Tiling", "TransposedPhases", "TurnedWeight", "UNROLLED_FETCHES", "UNROLLED_VECTORS",
+    "TileOrder", "TileProblem", "TiledProduct",
+    "Tiling", "TransposedPhases", "TurnedWeight", "UNROLLED_FETCHES", "UNROLLED_VECTORS",
     "VECTOR_WORDS",
     "Versions", "VolumeFrames",
     "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowStrip", "WindowTile", "Winograd", "WriteOut",
@@ -173,7 +174,7 @@ __all__ = [
     "reduction_part_plans", "row_stride", "rows_at_once_plans", "row_thread_plans",
     "rule_plans", "shared_column_plans",
     "shared_tile_plans", "size_of", "step_along", "streams_of", "subject_of", "table_plans", "taken_apart_plans",
-    "thread_block_plans", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans",
+    "thread_block_plans", "tile_cycles", "tile_order_plans", "tile_plans", "tiles_held", "transposed_plans",
     "turned_rows_plans", "turned_weight_plans",
     "unfused_cycles", "unrolled_steps",
     "version_plans", "whole_steps", "window_strip_plans", "window_tile_plans", "winograd_cycles", "winograd_panel",

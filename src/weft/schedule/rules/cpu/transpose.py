@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weft.cost import Planner, elements, size_of
+from weft.cost import Planner, TileOrder, elements, size_of, step_along, tile_order_plans
 from weft.ir import ONE, Bounds, Const, Expr, FloorDiv, FloorMod, Select, Var, free_vars, prove
-from weft.loop import Axis, Block, Load, Store
-from weft.schedule.cursors.state import BlockRef
+from weft.loop import Axis, Block, Load, Store, stores
+from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.rules.block_facts import block_of, inputs_of, is_reduction, reads_along, uses_axis
 from weft.schedule.rules.cpu.parallel import parallelize
 from weft.schedule.schedule import Schedule
@@ -45,11 +45,31 @@ def schedule_transpose(s: Schedule, ref: BlockRef, p: Planner) -> bool:
     s.reorder([*rest, *read, *written])
     read_outer, read_inner = s.split(s.fuse(read) if len(read) > 1 else read[0], [None, lanes])
     outer, inner = s.split(s.fuse(written) if len(written) > 1 else written[0], [None, lanes])
-    s.reorder([*rest, read_outer, outer, read_inner, inner])
+    order = _tile_order(block, groups, rest, read_outer, outer, ref, p)
+    s.reorder([*order, read_inner, inner])
     s.unroll(read_inner)
     s.vectorize(inner)
-    parallelize(s, ref, [*rest, read_outer, outer], p)
+    parallelize(s, ref, order, p)
     return True
+
+
+def _tile_order(
+    block: Block, groups: Groups, rest: list[LoopRef], read: LoopRef, written: LoopRef, ref: BlockRef, p: Planner
+) -> list[LoopRef]:
+    """Returns the loops over tiles: those along the rows *read*, along the rows *written*, or the *rest* innermost."""
+    if not isinstance(groups.turned.indices[-1], Var):
+        return [*rest, read, written]  # a row that is read is no longer than a tile
+    (store,) = stores(block.body)
+    size, axes = store.buffer.dtype.bytes, block.axes
+    apart_read = size * abs(step_along(groups.turned.buffer, groups.turned.indices, axes[groups.written[-1]].var))
+    apart_written = size * abs(step_along(store.buffer, store.indices, axes[groups.read[-1]].var))
+    inside = p.decide(ref.name, TileOrder, lambda m: tile_order_plans(apart_read, apart_written, m)).inside
+    orders = {
+        "written": [*rest, read, written],
+        "read": [*rest, written, read],
+        "rest": [written, read, *rest],
+    }
+    return orders[inside]
 
 
 def turns_rows(block: Block, lanes: int) -> bool:
