@@ -50,3 +50,10 @@ def test_a_panel_that_leaves_the_cache_is_cut_by_its_bytes() -> None:
     assert rule(deep) == "k_blocked"
     assert blocks(deep, [8192]) == KBlocks(axis=0, blocks=4)
     assert rule(replace(deep, rows=4)) == "tiled", "too few rows to read it again"
+
+
+def test_a_window_with_much_padding_is_left_whole() -> None:
+    """A block of the reduction computes the products with padding, which tiles of the whole leave out."""
+    window = DepthProblem(panel=64, depth=8192, rows=196, apart=4, inside=0.75)
+    assert rule(window) == "tiled"
+    assert rule(replace(window, depth=65536, inside=0.99)) == "k_blocked"

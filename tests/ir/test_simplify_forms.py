@@ -155,6 +155,7 @@ FORMS: list[tuple[Expr, Expr]] = [
     # digits of a sum, whose lowest has lost a part of it
     ((X * 4 + Y) // 12 * 12 + (X * 2 + Y // 2) % 6 * 2 + Y % 2, X * 4 + Y),
     ((X * 4 + Y) // 538 * 538 + (X * 4 + Y) // 2 % 269 * 2 + (X * 4 + Y) % 2, X * 4 + Y),
+    ((X % 8 * 4 + Y) // 2 % 6 * 2 + (X * 4 + Y) % 2, (X % 8 * 4 + Y) % 12),
     # data keeps its order
     (B + A, B + A),
     (B + A + 0, B + A),

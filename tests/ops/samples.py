@@ -118,7 +118,7 @@ def _maps() -> dict[str, list[Sample]]:
     """Operators that map the elements of one tensor, with their attributes."""
     plain = (
         "exp log sqrt rsqrt tanh erf sin cos tan asin acos atan sinh cosh asinh acosh atanh floor ceil sigmoid abs round neg "
-        "reciprocal relu is_nan is_inf sign softsign softplus square identity leaky_relu thresholded_relu elu"
+        "reciprocal relu is_nan is_inf sign softsign softplus softplus_tanh square identity leaky_relu thresholded_relu elu"
     )
     made = {name: [Sample([ELEMENTS])] for name in plain.split()}
     made |= {

@@ -139,6 +139,7 @@ def test_what_keeps_finite() -> None:
         "tanh",
         "erf",
         "softplus",
+        "softplus_tanh",
         "elu",
         "leaky_relu",
         "square",

@@ -99,7 +99,7 @@ def assert_close(found: Array, exact: Array, dtype: DType, sample: Sample) -> No
 COMPILED: Final = {
     "avg_pool2d", "batch_norm", "conv2d", "cumsum", "einsum", "gelu", "gemm", "grid_sample", "layer_norm", "log_softmax", "lrn",
     "matmul", "power", "reduce_l2", "reduce_log_sum_exp", "reduce_mean", "reduce_prod", "resample", "rms_norm",
-    "scale_and_shift", "scatter_elements", "softmax", "softplus",
+    "scale_and_shift", "scatter_elements", "softmax", "softplus", "softplus_tanh",
 }  # fmt: skip
 """Operators that are compiled, too, by default."""
 

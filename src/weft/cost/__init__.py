@@ -66,7 +66,9 @@ from weft.cost.rules.parallel import (
     MANY_INDICES, Parallel, SharedColumns, enough_tasks, parallel_plans, shared_column_plans,
 )
 from weft.cost.graph.tables import Tabulate, table_plans
-from weft.cost.graph.phases import DilationPhases, TransposedPhases, dilation_plans, transposed_plans
+from weft.cost.graph.phases import (
+    DilationPhases, TransposedPhases, VolumeFrames, dilation_plans, frame_plans, transposed_plans,
+)
 from weft.cost.plans.answering import Address, Answering, addressed
 from weft.cost.plans.costs import ESTIMATED, CostSource
 from weft.cost.plans.plan import PROGRAM, Candidate, D, Decision, Plan, Step, parse_plan, subject_of
@@ -90,7 +92,9 @@ from weft.cost.program import (
 from weft.cost.rules.reduction import (
     SHORTEST_REDUCTION, Accumulators, InnerProblem, InnerTile, accumulator_plans, inner_tile_plans,
 )
-from weft.cost.rules.rows import OnePass, SharePatches, one_pass_plans, patch_plans
+from weft.cost.rules.rows import (
+    OnePass, RowsAtOnce, SharePatches, one_pass_plans, patch_plans, rows_at_once_plans,
+)
 from weft.cost.rules.contraction_rules import Rule, depth_plans, gemv_or_tiles, rule_plans
 from weft.cost.rules.sketch import (
     CacheTile, InnerOrder, OuterOrder, PadInput, ReduceOrder, ReduceTile, RegisterTile, SketchProblem, cache_tile_plans,
@@ -105,7 +109,7 @@ from weft.cost.rules.shared_tile import (
 )
 from weft.cost.rules.thread_block import ThreadBlock, WindowStrip, thread_block_plans, window_strip_plans
 from weft.cost.sizes import FALLBACK_SIZE, elements, guess_of, size_of
-from weft.cost.transposition import SHUFFLED_STRIDE, is_gathered, is_transposed
+from weft.cost.transposition import SHUFFLED_STRIDE, TileOrder, is_gathered, is_transposed, tile_order_plans
 from weft.cost.rules.window import (
     LONGEST_WINDOW_STRIDE, MOST_WINDOW_TAPS, Borders, Slide, WindowProblem, WindowTile, WriteOut,
     border_plans, window_tile_plans, write_out_plans,
@@ -143,14 +147,16 @@ __all__ = [
     "PrefixChunk",
     "Prefetch", "PrefetchSteps", "Probe", "Question", "RANGE_DEPTH", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
     "RightOperand", "RightProblem", "RoundedAttention", "RoundedFactors",
-    "ReductionParts", "RowBlock", "RowGroup", "RowThreads", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE",
+    "ReductionParts", "RowBlock", "RowGroup", "RowThreads", "RowsAtOnce", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE",
     "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHORT_TRANSFORM", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED",
     "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "SharePatches", "SharedColumns",
     "SharedTile", "SketchProblem", "SkipPadding",
     "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "Takes", "ThreadBlock", "Tile",
-    "TileProblem", "TiledProduct", "Tiling", "TransposedPhases", "TurnedWeight", "UNROLLED_FETCHES", "UNROLLED_VECTORS",
+    "TileOrder", "TileProblem", "TiledProduct",
+    "Tiling", "TransposedPhases", "TurnedWeight", "UNROLLED_FETCHES", "UNROLLED_VECTORS",
     "VECTOR_WORDS",
-    "Versions", "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowStrip", "WindowTile", "Winograd", "WriteOut",
+    "Versions", "VolumeFrames",
+    "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowStrip", "WindowTile", "Winograd", "WriteOut",
     "accumulator_plans", "addressed", "attention_block_plans", "attention_tile_plans",
     "blocked_cycles", "border_plans", "by_cost", "byte_block_plans",
     "combine_product_plans",
@@ -158,7 +164,7 @@ __all__ = [
     "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at", "depth_plans", "depthwise_cycles",
     "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements", "enough_tasks",
     "filled_channels", "filled_terms",
-    "fma_cycles", "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "grid_operand_plans",
+    "fma_cycles", "fragment_tile_plans", "frame_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "grid_operand_plans",
     "group_blocks", "grouped_cycles", "grouped_plans", "guess_of", "implicit_product_plans", "inline_plans",
     "inner_order_plans", "inner_tile_plans",
     "input_block", "is_gathered", "is_transposed", "join_attention_plans", "k_block_plans", "l2_cycles",
@@ -171,10 +177,10 @@ __all__ = [
     "ranges_of",
     "rearrangement_plans", "recomputation_plans", "reduce_order_plans", "reduce_tile_plans", "register_tile_plans",
     "remainder_versions", "right_operand_plans", "rounded_attention_plans", "rounded_factor_plans", "row_block_plans",
-    "reduction_part_plans", "row_stride", "row_thread_plans",
+    "reduction_part_plans", "row_stride", "rows_at_once_plans", "row_thread_plans",
     "rule_plans", "shared_column_plans",
     "shared_tile_plans", "size_of", "step_along", "streams_of", "subject_of", "table_plans", "taken_apart_plans",
-    "thread_block_plans", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans",
+    "thread_block_plans", "tile_cycles", "tile_order_plans", "tile_plans", "tiles_held", "transposed_plans",
     "turned_rows_plans", "turned_weight_plans",
     "unfused_cycles", "unrolled_steps",
     "version_plans", "whole_steps", "window_strip_plans", "window_tile_plans", "winograd_cycles", "winograd_panel",

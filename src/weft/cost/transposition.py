@@ -1,9 +1,12 @@
-"""When strided loads are faster as loads of rows and shuffles than as gathers, element by element."""
+"""When strided loads are faster as loads of rows and shuffles than as gathers, and the order of tiles that are turned so."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
+from weft.cost.plans.plan import Candidate, Decision
 from weft.support.dtypes import DType
 from weft.targets import Target
 
@@ -15,6 +18,17 @@ LEAST_COLUMNS: Final = 1 / 4
 
 _PARTS: Final = (1, 2, 4)
 """The parts of a vector that few enough shuffles bring to their places; see `Isa.shuffle_bytes`."""
+
+OTHER_ORDER: Final = 1.5
+"""The cost of another order than the best: 1.3 to 2.4 were measured (docs/design/0033)."""
+
+
+@dataclass(frozen=True)
+class TileOrder(Decision):
+    """The tile after one: that next to it in the rows *read*, in the rows *written*, or of the *rest* of the axes."""
+
+    question = "the order of turned tiles"
+    inside: str
 
 
 def is_gathered(stride: int | None) -> bool:
@@ -34,3 +48,18 @@ def is_transposed(dtype: DType, columns: int, target: Target) -> bool:
     if size % target.isa.shuffle_bytes or size // target.isa.shuffle_bytes not in _PARTS:
         return False
     return columns == lanes or (target.isa.masked_memory and LEAST_COLUMNS * lanes <= columns < lanes)
+
+
+def tile_order_plans(read: int, written: int, target: Target) -> Iterator[Candidate[TileOrder]]:
+    """Yields the orders for tiles whose rows are *read*, or *written*, so many bytes apart, by cost in the unit of the best.
+
+    Rows whole pages apart compete for one set of the first level, and after some tiles for those of the second: they are best
+    gone along, line after line, and most of all those written. Where both compete, lines of other sets go in between. Otherwise,
+    rows on one page are gone along while those on other pages wait.
+    """
+    page = target.caches.page
+    reads_compete, writes_compete = read > 0 and read % page == 0, written > 0 and written % page == 0
+    along_read = not writes_compete and (reads_compete or read < page <= written)
+    best = "rest" if reads_compete and writes_compete else "read" if along_read else "written"
+    for order in ("written", "read", "rest"):
+        yield Candidate(TileOrder(order), 1.0 if order == best else OTHER_ORDER)

@@ -82,13 +82,14 @@ def pack_vector(v: Tensor, *, block: int) -> Tensor:
 
 @operator("pack_conv_weight")
 def pack_conv_weight(w: Tensor, *, in_block: int, out_block: int) -> Tensor:
-    """[OC, IC, KH, KW] to [OC/o, IC/i, KH, KW, i, o]: read in order by a convolution over blocked channels."""
+    """[OC, IC, *K] to [OC/o, IC/i, *K, i, o]: read in order by a convolution over blocked channels."""
     outer, padded_out = _blocks(w.shape[0], out_block)
     inner, padded_in = _blocks(w.shape[1], in_block)
 
-    def packed(oo: Expr, ii: Expr, y: Expr, x: Expr, i: Expr, o: Expr) -> Expr:
+    def packed(oo: Expr, ii: Expr, *at: Expr) -> Expr:
+        *taps, i, o = at
         oc, ic = oo * out_block + o, ii * in_block + i
-        return _within(oc, w.shape[0], padded_out, _within(ic, w.shape[1], padded_in, w[oc, ic, y, x]))
+        return _within(oc, w.shape[0], padded_out, _within(ic, w.shape[1], padded_in, w[(oc, ic, *taps)]))
 
     return compute((outer, inner, *w.shape[2:], in_block, out_block), packed, "pack_conv_weight", dtype=w.dtype)
 
@@ -116,11 +117,12 @@ def pack_conv_transpose_weight(w: Tensor, *, in_block: int, out_block: int, stri
 
 @operator("pack_depthwise_weight")
 def pack_depthwise_weight(w: Tensor, *, block: int) -> Tensor:
-    """[C, 1, KH, KW] to [C/block, KH, KW, block]."""
+    """[C, 1, *K] to [C/block, *K, block]."""
     count, padded = _blocks(w.shape[0], block)
 
-    def packed(o: Expr, y: Expr, x: Expr, i: Expr) -> Expr:
-        return _within(o * block + i, w.shape[0], padded, w[o * block + i, 0, y, x])
+    def packed(o: Expr, *at: Expr) -> Expr:
+        *taps, i = at
+        return _within(o * block + i, w.shape[0], padded, w[(o * block + i, ZERO, *taps)])
 
     return compute((count, *w.shape[2:], block), packed, "pack_depthwise_weight", dtype=w.dtype)
 

@@ -161,6 +161,13 @@ def logical_xor(a: Tensor, b: Tensor) -> Tensor:
     return map_tensors("logical_xor", ne, a, b, dtype=bool_)
 
 
+def _tanh_of_softplus(x: Expr) -> Expr:
+    """`tanh(log(1 + e^x))` is `n / (n + 2)` with `n = e^x (e^x + 2)`; both by `e^-x` where that is no larger."""
+    e, positive = apply("exp", -apply("abs", x)), x > 0
+    n = select(positive, e * 2 + 1, e * (e + 2))
+    return n / (n + select(positive, e * e * 2, const(2, x.dtype)))
+
+
 for _name in ("exp", "log", "rsqrt", "tanh", "erf", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh",
               "acosh", "atanh", "sigmoid"):  # fmt: skip
     _define_unary(_name, lambda x, fn=_name: apply(fn, x))  # type: ignore[misc]
@@ -178,6 +185,7 @@ _define_unary("is_inf", lambda x: apply("is_inf", x), bool_)
 _define_unary("sign", lambda x: select(x > 0, const(1, x.dtype), select(x < 0, const(-1, x.dtype), x * 0)))
 _define_unary("softsign", lambda x: x / (apply("abs", x) + 1))
 _define_unary("softplus", lambda x: maximum(x, 0) + apply("log1p", apply("exp", -apply("abs", x))))
+_define_unary("softplus_tanh", _tanh_of_softplus)
 _define_unary("square", lambda x: x * x, fold=elementwise(np.square, lambda a: a * a))
 
 

@@ -215,14 +215,19 @@ def placeholder(shape: Iterable[ExprLike], dtype: DType = f32, name: str = "x") 
 
 
 def compute(
-    shape: Iterable[ExprLike], fn: Callable[..., Any], name: str = "y", *, dtype: DType | None = None
+    shape: Iterable[ExprLike],
+    fn: Callable[..., Any],
+    name: str = "y",
+    *,
+    dtype: DType | None = None,
+    axis_names: Sequence[str] | None = None,
 ) -> Tensor:
     """Defines a tensor of *shape* by the index formula *fn*, which takes one index for each dimension.
 
     *fn* returns an expression, or a reduction such as `sum_(e, axes)`. Giving *dtype* keeps the formula unevaluated
-    until it is needed; it must then be the formula's type.
+    until it is needed; it must then be the formula's type. The indices have the names of its parameters, or *axis_names*.
     """
-    op = Compute(name, tuple([as_expr(s, INDEX) for s in shape]), fn)
+    op = Compute(name, tuple([as_expr(s, INDEX) for s in shape]), fn, axis_names)
     return Tensor(op, 0, op.values[0].dtype if dtype is None else dtype)
 
 

@@ -144,6 +144,47 @@ def test_between_convolutions_nothing_is_unpacked(what: str) -> None:
     assert not {"conv2d", "conv_transpose2d"} & set(found)
 
 
+def volume(g: Graph, x: Value, channels: int, kernel: int = 3, *, group: int = 1, stride: int = 1) -> Value:
+    taken = int(x.shape[1].value) // group  # type: ignore[attr-defined]
+    w, b = constant(g, channels, taken, *(kernel,) * 3, name="w"), constant(g, channels, name="b")
+    strides, pads = (stride,) * 3, (kernel // 2,) * 6
+    return g.add("conv2d", [x, w, b], group=group, strides=strides, dilations=(1,) * 3, pads=pads)
+
+
+VOLUMES: dict[str, Callable[[Graph, Value], Value]] = {
+    "residual": lambda g, x: g.add("relu", [g.add("add", [volume(g, volume(g, x, 8), 8), volume(g, x, 8, 1)])]),
+    "stride": lambda g, x: volume(g, volume(g, x, 8, stride=2), 8, stride=2),
+    "groups": lambda g, x: volume(g, volume(g, x, 16, 1), 8, group=2),
+    "depthwise": lambda g, x: volume(g, volume(g, volume(g, x, 8), 8, group=8, stride=2), 4),
+    "channel by channel": lambda g, x: g.add("mul", [volume(g, x, 8), constant(g, 8, 1, 1, 1)]),
+    "concat": lambda g, x: g.add("concat", [volume(g, x, 8), volume(g, x, 4)], axis=1),
+    "padded": lambda g, x: volume(g, g.add("pad", [volume(g, x, 8)], pads=(0, 0, 0, 1, 0, 0, 0, 2, 0, 1)), 8),
+    "pooled": lambda g, x: volume(
+        g,
+        g.add("max_pool2d", [volume(g, x, 8)], kernel=(2,) * 3, strides=(2,) * 3, pads=(0,) * 6, dilations=(1,) * 3),
+        8,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", VOLUMES)
+def test_volumes_stay_in_blocks(what: str) -> None:
+    g = Graph()
+    made = apply_pass(one_output(g, VOLUMES[what](g, g.input("x", (1, 8, 4, 6, 5), f32))), layouts)
+    found = ops(made)
+    assert found[0] == "pack_channels"
+    assert found[-1] == "unpack_channels"
+    assert found.count("pack_channels") + found.count("unpack_channels") == 2
+    assert "conv2d" not in found
+
+
+def test_volumes_are_reduced_in_blocks() -> None:
+    g = Graph()
+    y = volume(g, g.input("x", (2, 8, 4, 6, 5), f32), 8)
+    made = apply_pass(one_output(g, g.add("reduce_mean", [y], axes=(-1, 2, 3), keepdims=False)), layouts)
+    assert ops(made) == ["pack_channels", "conv2d_blocked", "reduce_mean", "reshape", "reshape"]
+
+
 @pytest.mark.parametrize(("taken", "made"), [(3, 6), (6, 3), (1, 4), (5, 7), (9, 3)])
 def test_channels_that_fill_no_block(taken: int, made: int) -> None:
     graph = built(lambda g, x: g.add("tanh", [conv(g, g.add("relu", [conv(g, x, 6)]), made)]), taken, SHORT)

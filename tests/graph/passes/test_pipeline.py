@@ -130,10 +130,13 @@ def test_a_pass_that_is_off_is_skipped() -> None:
     }
     skipped = {name: {p for p, s in statuses(switches).items() if s == "skipped"} for name, switches in off.items()}
     bytes_of_weights = {"pack_low_bits", "choose_dot_products", "place_weight_dequantization"}
-    winograd = {"lower_dilated_convolutions", "choose_winograd", "choose_transposed_winograd"}
+    winograd = {
+        *("lower_volume_convolutions", "lower_dilated_convolutions"),
+        *("choose_winograd", "choose_transposed_winograd"),
+    }
     assert skipped == {
         "winograd": winograd,
-        "layout": {"lower_dilated_convolutions", "choose_layouts"},
+        "layout": {"lower_volume_convolutions", "lower_dilated_convolutions", "choose_layouts"},
         "prepacking": {"fold_packed_constants"},
         "strict": winograd
         | {

@@ -210,3 +210,9 @@ def test_merged_transposes_are_a_reshape_only_if_both_together_are() -> None:
 
     assert ops(apply_pass(built(build, (1, 4, 2, 1)), simplify_calls, exact=True)) == ["transpose"]
     assert ops(apply_pass(built(build, (1, 1, 2, 4)), simplify_calls, exact=True)) == ["reshape"]
+
+
+def test_the_tangent_of_a_softplus_is_one_operator_unless_results_are_to_stay_the_same() -> None:
+    g = built(lambda g, x: g.add("mul", [x, g.add("tanh", [g.add("softplus", [x])])]))
+    assert ops(apply_pass(g, simplify_calls)) == ["softplus_tanh", "mul"]
+    assert simplify_calls(g, exact=True) is g

@@ -222,3 +222,16 @@ def test_the_axis_that_vectors_run_along_is_no_row() -> None:
     v, found = np.random.default_rng(0).standard_normal((61, 1337)).astype(np.float32), np.empty((1, 1337), np.float32)
     build_function(s.program)(v, found)
     np.testing.assert_allclose(found, np.log(np.exp(v).sum(0, keepdims=True)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["softmax", "layer_norm"])
+@pytest.mark.parametrize("open_batch", [False, True])
+def test_short_rows_go_through_each_step_together(name: str, open_batch: bool) -> None:
+    """All exponentials of some rows are computed before the sum of the first, whose lanes are combined meanwhile."""
+    x = np.random.default_rng(5).standard_normal((37, 20)).astype(np.float32)
+    check(name, x, {"axis": -1}, ROWWISE[name](x, axis=-1), open_batch=open_batch)
+    program = program_of(name, (37, 20), {"axis": -1}, open_batch=open_batch)
+    s = schedule_program(program, cpu("avx512"))
+    (outer, inner, *_) = loops_on(block_path(s.function, s.blocks()[-1]))
+    assert outer.kind != "vectorized"
+    assert inner.extent.value > 1  # type: ignore[attr-defined]

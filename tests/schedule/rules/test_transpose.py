@@ -71,3 +71,24 @@ def test_few_channels_that_are_last_are_read_with_the_places_before_them(channel
     made = schedule_program(program, cpu("avx512")).program
     assert "unrolled(0, 16)" in str(made)
     same_results(program, made)
+
+
+@pytest.mark.parametrize("isa", ["avx512", "avx2", "sse4"])
+@pytest.mark.parametrize("places", [(6, 10, 2), (7, 3, 4), (5, 2, 8), (3, 16, 4), (4, 5, 6), (2, 3, 16), (8, 12, 20)])
+def test_places_of_volumes_are_turned_whatever_their_sizes(places: tuple[int, ...], isa: str) -> None:
+    """Pieces of three fused axes are told apart by all three digits, or the first stays a loop of its own."""
+    x, target = placeholder((1, 2, *places, 16), f32, "x"), cpu(isa)
+    program = to_program([x], OPERATORS["unpack_channels"]([x], {"channels": 27}))
+    made = schedule_program(program, target).program
+    assert f"unrolled(0, {target.lanes(32)})" in str(made)
+    same_results(program, made)
+
+
+@pytest.mark.parametrize("perm", [(1, 2, 0), (2, 0, 1), (2, 1, 0), (0, 2, 1)])
+@pytest.mark.parametrize("size", [32, 20])
+def test_cubes_are_turned_in_any_order_of_tiles(perm: tuple[int, ...], size: int) -> None:
+    x = placeholder((size, size, size), f32, "x")
+    program = to_program([x], OPERATORS["transpose"]([x], {"perm": perm}))
+    made = schedule_program(program, cpu("avx512").having(page=1024)).program
+    assert "unrolled(0, 16)" in str(made)
+    same_results(program, made)

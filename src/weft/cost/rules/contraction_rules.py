@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from weft.cost.demand import l2_cycles, l3_cycles, memory_cycles
+from weft.cost.demand import fma_cycles, l2_cycles, l3_cycles, memory_cycles
 from weft.cost.graph.memory import L2_SHARE
+from weft.cost.graph.packing import PANEL_VECTORS
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.gemv import ROWS, is_far
-from weft.cost.rules.k_blocking import DepthProblem, is_deep, is_scattered
+from weft.cost.rules.k_blocking import DepthProblem, is_deep, is_scattered, rows_of_tile
+from weft.cost.rules.padding import LEAST_SHARE
 from weft.cost.rules.sketch import SKETCHED
 from weft.targets import Target
 
@@ -29,12 +31,14 @@ def depth_plans(p: DepthProblem, target: Target) -> Iterator[Candidate[Rule]]:
     """Yields K blocking and plain tiles.
 
     The cycles are those of reading a panel of B again, against one that stays in cache, or of A from the third level of cache,
-    against its streams from the second.
+    against its streams from the second. Blocks compute the products with padding, too, that tiles leave out; and tiles of
+    windows, whose rows are next to one another in the image, may be half as wide.
     """
     panel, stays = l2_cycles(p.panel * p.depth, target), l2_cycles(L2_SHARE * target.caches.l2, target)
     if is_deep(p, target):
-        yield Candidate(Rule("k_blocked"), stays)
-        yield Candidate(Rule("tiled"), panel)
+        products = rows_of_tile(target) * PANEL_VECTORS * p.depth
+        yield Candidate(Rule("k_blocked"), stays + max(0.0, 1 - p.inside - LEAST_SHARE) * fma_cycles(products, target))
+        yield Candidate(Rule("tiled"), panel if p.inside == 1 else panel / 2)
     elif is_scattered(p, target):
         yield Candidate(Rule("k_blocked"), l2_cycles(p.image, target))
         yield Candidate(Rule("tiled"), l3_cycles(p.image, target))

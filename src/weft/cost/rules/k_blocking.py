@@ -37,6 +37,7 @@ class DepthProblem:
     """The panel of B, in bytes for each of *depth* steps of the reduction, and the *rows* that use it.
 
     The reduction's axis number *axis* goes through *planes* of A, *apart* bytes from each other; A has *image* bytes in all.
+    Of the products, the part *inside* is not with padding.
     """
 
     panel: int
@@ -46,6 +47,7 @@ class DepthProblem:
     planes: int = 1
     apart: int = 0
     image: int = 0
+    inside: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -65,10 +67,14 @@ class RowBlock(Decision):
     rows: int
 
 
+def rows_of_tile(target: Target) -> int:
+    """Returns how many rows a tile has that is as wide as a panel."""
+    return target.isa.vector_registers // PANEL_VECTORS
+
+
 def is_deep(p: DepthProblem, target: Target) -> bool:
     """Tells whether a panel of B leaves the cache between tiles of rows."""
-    several = p.rows > target.isa.vector_registers // PANEL_VECTORS
-    return several and p.panel * p.depth > L2_SHARE * target.caches.l2
+    return p.rows > rows_of_tile(target) and p.panel * p.depth > L2_SHARE * target.caches.l2
 
 
 def is_scattered(p: DepthProblem, target: Target) -> bool:

@@ -19,4 +19,4 @@ def hard_swish(b: Builder, x: Operand) -> Operand:
 
 def mish(b: Builder, x: Operand) -> Operand:
     """`x * tanh(softplus(x))` (Misra, 2019)."""
-    return b.add("mul", x, b.add("tanh", b.add("softplus", x)))
+    return b.add("mul", x, b.add("softplus_tanh", x))

@@ -38,7 +38,7 @@ from weft.cost import (
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
 from weft.graph.fusion.node_facts import is_plain_map
-from weft.graph.layout.channel_blocks import fills_up, is_pointwise
+from weft.graph.layout.channel_blocks import fills_up, has_places, is_pointwise
 from weft.graph.layout.pbqp import Costs, Edge, pick_cheapest, solve
 from weft.graph.layout.winograd_plans import best_by_winograd, layer_of, part_of_whole
 from weft.ir import Const, as_expr
@@ -166,21 +166,8 @@ class _Problem:
 
     def _convolution(self, n: Node) -> float:
         """Returns the cycles of a convolution in blocks, infinite where there is no such form."""
-        x, lanes = n.inputs[0], self.target.lanes(n.output.dtype.bits)
-        assert x is not None  # a convolution has an input
-        read, made, c = _channels(x), _channels(n.output), _convolution(n)
-        if n.output.dtype is i32:
-            return dot_product_cycles(c, made, self.target)
-        group = n.attribute("group")
-        if _is_depthwise(n):
-            return depthwise_cycles(c, made, output_block(made, lanes), self.target)
-        if group > 1:
-            blocks = group_blocks(read // group, made // group, lanes, rows=set(n.attribute("strides")) == {1})
-            return inf if blocks is None else grouped_cycles(c, made // group, blocks[1], self.target)
-        if n.op != "conv2d":
-            return multiply_cycles(c.products, c.bits, self.target)
-        direct = blocked_cycles(c, (read, input_block(read, lanes)), made, self.target)
-        return min(direct, self._winograd(n)) if self.by_winograd else direct
+        direct = _direct_in_blocks(n, self.target)
+        return min(direct, self._winograd(n)) if self.by_winograd and _is_dense(n) else direct
 
     def _winograd(self, n: Node) -> float:
         """Returns the cycles of a convolution of one group by Winograd's method, infinite where direct is as good.
@@ -194,6 +181,7 @@ class _Problem:
             or made is None
             or image is None
             or n.output.dtype is not f32
+            or n.output.rank != len("NCHW")
             or set(n.attribute("dilations")) != {1}
         ):
             return inf
@@ -205,20 +193,51 @@ class _Problem:
         return inf if layer is None else best_by_winograd(layer, self.target) - self._packing(w)
 
 
+def direct_layout_cycles(n: Node, target: Target) -> float:
+    """Returns the cycles of a convolution in the better layout without Winograd's method, and those of packing for blocks."""
+    x = n.inputs[0]
+    assert x is not None  # a convolution has an input
+    moved = packing_cycles(_elements(x) + _elements(n.output), n.output.dtype.bits, target)
+    return min(plain_cycles(_convolution(n), target), moved + _direct_in_blocks(n, target))
+
+
+def _direct_in_blocks(n: Node, target: Target) -> float:
+    """Returns the cycles of a convolution in blocks without Winograd's method, infinite where there is no such form."""
+    x, lanes = n.inputs[0], target.lanes(n.output.dtype.bits)
+    assert x is not None  # a convolution has an input
+    read, made, c = _channels(x), _channels(n.output), _convolution(n)
+    if n.output.dtype is i32:
+        return dot_product_cycles(c, made, target)
+    group = n.attribute("group")
+    if _is_depthwise(n):
+        return depthwise_cycles(c, made, output_block(made, lanes), target)
+    if group > 1:
+        blocks = group_blocks(read // group, made // group, lanes, rows=set(n.attribute("strides")) == {1})
+        return inf if blocks is None else grouped_cycles(c, made // group, blocks[1], target)
+    if n.op != "conv2d":
+        return multiply_cycles(c.products, c.bits, target)
+    return blocked_cycles(c, (read, input_block(read, lanes)), made, target)
+
+
+def _is_dense(n: Node) -> bool:
+    """Tells whether *n* is an ordinary convolution of floats in one group."""
+    return n.op == "conv2d" and n.output.dtype is not i32 and n.attribute("group") == 1
+
+
 def _convolution(n: Node) -> Convolution:
     """Returns the sizes of a convolution as the cost model takes them."""
     x, w, places = n.inputs[0], n.inputs[1], n.output.shape[2:]
     assert x is not None  # a convolution has an input
     assert w is not None  # and a weight
     read = x if n.op == "conv_transpose2d" else n.output
-    rows, along = map(_size, w.shape[2:])
+    *rows, along = map(_size, w.shape[2:])
     return Convolution(
         form=_form(n),
         products=_elements(read) * _elements(w) / _size(w.shape[0]),
         bits=n.output.dtype.bits,
         places=prod(map(_size, places)),
         width=_size(places[-1]),
-        window=(rows, along),
+        window=(prod(rows), along),
         stride=n.attribute("strides")[-1],
         open_width=not isinstance(places[-1], Const),
     )
@@ -245,15 +264,15 @@ def _is_depthwise(n: Node) -> bool:
 
 def works_along_places(n: Node) -> bool:
     """Tells whether *n* works along a dimension of the places of images, at each channel alone."""
-    return n.operator.along == "axis" and n.output.rank == len("NCHW") and n.attribute("axis") % len("NCHW") > 1
+    return n.operator.along == "axis" and has_places(n.output) and n.attribute("axis") % n.output.rank > 1
 
 
 def pads_places(n: Node) -> bool:
     """Tells whether *n* pads images around their places alone: neither samples nor channels are added."""
-    if n.op != "pad" or n.output.rank != len("NCHW"):
+    if n.op != "pad" or not has_places(n.output):
         return False
-    pads = n.attribute("pads")
-    return not any((*pads[:2], *pads[4:6]))
+    pads, rank = n.attribute("pads"), n.output.rank
+    return not any((*pads[:2], *pads[rank : rank + 2]))
 
 
 def _has_blocked_form(n: Node) -> bool:
@@ -263,17 +282,22 @@ def _has_blocked_form(n: Node) -> bool:
         return False
     if n.operator.along == "axes":
         return _reduces_positions(n, x)
-    if n.output.rank != 4 or not isinstance(n.output.shape[1], Const):
+    if not has_places(n.output) or not isinstance(n.output.shape[1], Const):
         return False
     if n.operator.is_convolution:
-        return is_packable(n) and isinstance(x.shape[1], Const)
+        return _has_blocks(n) and is_packable(n) and isinstance(x.shape[1], Const)
     return (
         n.operator.per_channel
         or works_along_places(n)
         or pads_places(n)
-        or (n.op == "concat" and n.attribute("axis") % 4 == 1)
+        or (n.op == "concat" and n.attribute("axis") % n.output.rank == 1)
         or is_plain_map(n)
     )
+
+
+def _has_blocks(n: Node) -> bool:
+    """Tells whether there is an operator on blocks for the convolution *n*: of any kind over images, of floats over volumes."""
+    return n.output.rank == len("NCHW") or n.op == "conv2d"
 
 
 def is_packable(n: Node) -> bool:
@@ -285,7 +309,9 @@ def is_packable(n: Node) -> bool:
 def _reduces_positions(n: Node, x: Value) -> bool:
     """Tells whether a reduction of *x* is over spatial dimensions alone, not over channels."""
     axes = n.attribute("axes")
-    return x.rank == 4 and isinstance(x.shape[1], Const) and axes is not None and {a % 4 for a in axes} <= {2, 3}
+    if axes is None or not has_places(x):
+        return False
+    return isinstance(x.shape[1], Const) and min([a % x.rank for a in axes], default=0) > 1
 
 
 def _channels(v: Value) -> int:

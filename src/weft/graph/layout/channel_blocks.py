@@ -1,4 +1,4 @@
-"""Which nodes may compute in the blocked layout NCHWc: values [N, C/b, H, W, b], *b* channels of one pixel side by side."""
+"""Which nodes may compute in the blocked layout NCHWc: values [N, C/b, *S, b], *b* channels of one place side by side."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ from weft.graph.fusion.node_facts import keeps_finite
 
 IN_BLOCKS: Final = "_blocked"
 """The end of the names of values in blocks."""
+
+_RANKS: Final = (len("NCHW"), len("NCDHW"))
+"""The ranks of images and of volumes."""
+
+
+def has_places(v: Value) -> bool:
+    """Tells whether *v* may be in blocks: an image [N, C, H, W], or a volume."""
+    return v.rank in _RANKS
 
 
 def name_in_blocks(plain: Value) -> str:
@@ -32,8 +40,8 @@ def fills_up(node: Node) -> bool:
 
 
 def is_pointwise(node: Node) -> bool:
-    """Tells whether *node* is a pointwise (1x1) convolution: at each pixel a product of matrices or, depthwise, of elements."""
+    """Tells whether *node* is a pointwise (1x1) convolution: at each place a product of matrices or, depthwise, of elements."""
     x, w = (*node.inputs, None, None)[:2]
-    if node.op != "conv2d" or x is None or w is None or x.rank != 4 or any(node.attribute("pads")):
+    if node.op != "conv2d" or x is None or w is None or not has_places(x) or any(node.attribute("pads")):
         return False
-    return w.static_shape is not None and w.static_shape[2:] == (1, 1)
+    return w.static_shape is not None and set(w.static_shape[2:]) == {1}

@@ -31,7 +31,7 @@ from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
 from weft.graph.fusion.node_facts import is_plain_map
 from weft.graph.layout.assign_layouts import nodes_in_blocks, pads_places, works_along_places
-from weft.graph.layout.channel_blocks import fills_up, name_in_blocks
+from weft.graph.layout.channel_blocks import fills_up, has_places, name_in_blocks
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr, as_expr
 from weft.ops import Operator
@@ -39,7 +39,7 @@ from weft.support.dtypes import DType
 
 
 def choose_layouts(graph: Graph, planner: Planner, *, by_winograd: bool = True) -> Graph:
-    """Returns *graph* with its two-dimensional convolutions, and the maps and pools between them, in channel blocks.
+    """Returns *graph* with its convolutions over images and volumes, and the maps and pools between them, in channel blocks.
 
     What is in blocks may be computed *by_winograd* afterwards, which can be a reason for them.
     """
@@ -61,12 +61,12 @@ class _Layouts:
         if (
             node not in self.chosen
             or len(node.outputs) != 1
-            or (node.output.rank != 4 and node.operator.along != "axes")
+            or not (has_places(node.output) or node.operator.along == "axes")
         ):
             return None
         rule = _rule_of(node.operator)
         if rule is not None:
-            made = rule(self, new, node, inputs) if x is not None and x.rank == 4 else None
+            made = rule(self, new, node, inputs) if x is not None and has_places(x) else None
         else:
             made = self.mapped(new, node, inputs)
         return None if made is None else [made]
@@ -86,10 +86,10 @@ class _Layouts:
 
     def plain(self, new: Graph, twin: Value, channels: int, node: Node) -> Value:
         """Returns the plain value of a new *twin* and remembers the two together."""
-        block = _int(twin.shape[4])
-        one_place = twin.shape[2] is ONE and twin.shape[3] is ONE and channels % block == 0
+        block, places = _int(twin.shape[-1]), twin.shape[2:-1]
+        one_place = all(s is ONE for s in places) and channels % block == 0
         if one_place:
-            shape = (twin.shape[0], as_expr(channels), ONE, ONE)
+            shape = (twin.shape[0], as_expr(channels), *places)
             made = new.add("reshape", [twin], shape=shape, name=node.output.name)
         else:
             made = new.add("unpack_channels", [twin], channels=channels, name=node.output.name)
@@ -222,21 +222,21 @@ class _Layouts:
         """Returns a reduction over the places of a blocked value."""
         axes = node.attribute("axes")
         x = inputs[0]
-        if x is None or axes is None or not {a % 4 for a in axes} <= {2, 3} or x not in self.block_of:
+        if x is None or axes is None or min(a % x.rank for a in axes) < 2 or x not in self.block_of:
             return None
         if not self._allowed(node, x):
             return None
-        attributes = {**node.keywords, "axes": tuple(sorted(a % 4 for a in axes)), "keepdims": True}
+        attributes = {**node.keywords, "axes": tuple(sorted(a % x.rank for a in axes)), "keepdims": True}
         twin = _add_twin(new, node, node.op, [self.twins[x, self.block_of[x]]], **attributes)
         kept = self.plain(new, twin, _int(x.shape[1]), node)
-        return kept if node.output.rank == 4 else new.add("reshape", [kept], shape=node.output.shape)
+        return kept if node.output.rank == x.rank else new.add("reshape", [kept], shape=node.output.shape)
 
     def along_places(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
         """Returns what works along rows or columns of a blocked value."""
         x = inputs[0]
         if x is None or x not in self.block_of or not works_along_places(node) or not self._allowed(node, x):
             return None
-        attributes = {**node.keywords, "axis": node.attribute("axis") % 4}
+        attributes = {**node.keywords, "axis": node.attribute("axis") % x.rank}
         twin = _add_twin(new, node, node.op, [self.twins[x, self.block_of[x]], *inputs[1:]], **attributes)
         return self.plain(new, twin, _int(x.shape[1]), node)
 
@@ -245,7 +245,7 @@ class _Layouts:
         x = inputs[0]
         if x is None or x not in self.block_of or not pads_places(node) or not self._allowed(node, x):
             return None
-        before, after = node.attribute("pads")[:4], node.attribute("pads")[4:]
+        before, after = node.attribute("pads")[: x.rank], node.attribute("pads")[x.rank :]
         attributes = {**node.keywords, "pads": (*before, 0, *after, 0)}
         twin = _add_twin(new, node, node.op, [self.twins[x, self.block_of[x]], *inputs[1:]], **attributes)
         return self.plain(new, twin, _int(x.shape[1]), node)
@@ -254,7 +254,7 @@ class _Layouts:
         """Returns the concatenation of the channels of blocked values, where all of them are whole blocks."""
         present = [v for v in inputs if v is not None]
         blocks = {self.block_of[v] for v in present if v in self.block_of}
-        if node.attribute("axis") % 4 != 1 or len(blocks) != 1:
+        if node.attribute("axis") % node.output.rank != 1 or len(blocks) != 1:
             return None
         [block] = blocks
         whole = all(isinstance(v.shape[1], Const) and _int(v.shape[1]) % block == 0 for v in present)
@@ -274,24 +274,25 @@ class _Layouts:
         if any(self.block_of.get(v, block) != block for v in found):
             return None
         channels = _int(node.output.shape[1])
-        twins = [None if v is None else self._operand(new, v, block, channels) for v in inputs]
+        rank = node.output.rank
+        twins = [None if v is None else self._operand(new, v, block, channels, rank) for v in inputs]
         if any(t is None and v is not None for t, v in zip(twins, inputs, strict=True)):
             return None
         twin = _add_twin(new, node, node.op, twins, **node.keywords)
         return self.plain(new, twin, channels, node)
 
-    def _operand(self, new: Graph, v: Value, block: int, channels: int) -> Value | None:
+    def _operand(self, new: Graph, v: Value, block: int, channels: int, rank: int) -> Value | None:
         """Returns an operand of a map as it broadcasts in blocks."""
         if (v, block) in self.twins:
             return self.twins[v, block]
-        shape = (*[ONE] * (4 - v.rank), *v.shape)
+        shape = (*[ONE] * (rank - v.rank), *v.shape)
         if all(s is ONE for s in shape):
             return v
         if shape[1] is ONE:
             return new.add("reshape", [v], shape=(*shape, ONE))
         if shape[1] is not as_expr(channels):
             return None
-        wide = v if v.rank == 4 else new.add("reshape", [v], shape=shape)
+        wide = v if v.rank == rank else new.add("reshape", [v], shape=shape)
         return self.blocked(new, wide, block)
 
     def _allowed(self, node: Node, x: Value) -> bool:

@@ -69,7 +69,9 @@ def _lower_transposed_convolutions(graph: Graph, context: GraphContext) -> Graph
 
 
 def _lower_volume_convolutions(graph: Graph, context: GraphContext) -> Graph:
-    return graph if context.target.has_threads else lower_volume_convolutions(graph, context.evaluator)
+    if context.target.has_threads:
+        return graph
+    return lower_volume_convolutions(graph, context.planner, context.evaluator, always=context.switches.narrow)
 
 
 def _choose_implicit_products(graph: Graph, context: GraphContext) -> Graph:
@@ -164,11 +166,11 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("lower_line_convolutions", alone(lower_line_convolutions), 1),
     # taps that meet only padding need no lowering below
     Pass("trim_dead_taps", with_evaluator(trim_dead_taps), 1),
-    # volumes, dilated and transposed ones become ordinary convolutions, for which layouts are chosen; products of grids have
-    # patches of any dimensions
-    Pass("lower_volume_convolutions", _lower_volume_convolutions, 1),
-    Pass("lower_dilated_convolutions", with_planner(lower_dilated_convolutions), 1, (WINOGRAD, LAYOUT), exact=False),
+    # transposed ones become ordinary convolutions, and volumes and dilated ones such over images, for which layouts are chosen;
+    # products of grids have patches of any dimensions
     Pass("lower_transposed_convolutions", _lower_transposed_convolutions, 1),
+    Pass("lower_volume_convolutions", _lower_volume_convolutions, 1, (WINOGRAD, LAYOUT), exact=False),
+    Pass("lower_dilated_convolutions", with_planner(lower_dilated_convolutions), 1, (WINOGRAD, LAYOUT), exact=False),
     # all convolutions are there
     Pass("choose_implicit_products", _choose_implicit_products, 1),
     # one layout for each chain of them

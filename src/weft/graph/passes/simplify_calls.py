@@ -329,6 +329,14 @@ def _sizes(new: Graph, node: Node, inputs: Inputs) -> Value | None:
     return Constant(node.output.name, np.array(known, np.int64)) if len(known) == len(sizes) else None
 
 
+def _tanh_of_softplus(new: Graph, node: Node, inputs: Inputs) -> Value | None:
+    """Makes one operator of a softplus and its hyperbolic tangent, as in a Mish: it has one exponential, and no logarithm."""
+    x = inputs[0]
+    if x is None or x.producer is None or x.producer.op != "softplus":
+        return None
+    return new.add("softplus_tanh", x.producer.inputs, source=node.source, name=node.output.name)
+
+
 def _repeated(new: Graph, node: Node, inputs: Inputs) -> Value | None:
     """Drops an operator right after itself that changes nothing the second time."""
     x = inputs[0]
@@ -368,4 +376,8 @@ _RULES: Final[dict[str, tuple[Simplify, ...]]] = {
     "relu": (_repeated,),
     "abs": (_repeated,),
 }
-_ROUNDING: Final[dict[str, tuple[Simplify, ...]]] = {"div": (_division(exact=False),), "power": (_root,)}
+_ROUNDING: Final[dict[str, tuple[Simplify, ...]]] = {
+    "div": (_division(exact=False),),
+    "power": (_root,),
+    "tanh": (_tanh_of_softplus,),
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from weft.ir.bounds.polynomial import Monomial, Poly, join, plus, times, without
 from weft.ir.expr.base import Expr, Var
@@ -13,7 +14,7 @@ from weft.ir.simplifier.context import Context
 def recombine(p: Poly, ctx: Context) -> Poly:
     """Returns *p* with the digits of one value merged as far as they go."""
     while True:
-        shorter = next((q for attempt in (_whole, _congruent, _neighbours, _remainder) for q in attempt(p, ctx)), None)
+        shorter = next((q for attempt in _ATTEMPTS for q in attempt(p, ctx)), None)
         if shorter is None:
             return p
         p = shorter
@@ -62,6 +63,23 @@ def _congruent(p: Poly, ctx: Context) -> Iterator[Poly]:
                 yield plus(left, times({rest: k}, x))
 
 
+def _congruent_neighbours(p: Poly, ctx: Context) -> Iterator[Poly]:
+    """`k*(y % b) + k*b*(x // b % a)` is `k*(x % (a*b))` where x and y are congruent modulo b."""
+    digits = list(_atoms(p, FloorMod))
+    for rest, k, low in digits if len(digits) > 1 else ():
+        b, y = ctx.poly(low.b), ctx.poly(low.a)  # type: ignore[attr-defined]
+        for above, n, high in digits:
+            quotient = high.a  # type: ignore[attr-defined]
+            if type(quotient) is not FloorDiv or quotient.b is not low.b:  # type: ignore[attr-defined]
+                continue
+            x = ctx.poly(quotient.a)
+            if times({rest: k}, b) != {above: n} or ctx.remainder(plus(x, y, -1), b, low.dtype):
+                continue
+            left = plus(plus(p, {join(rest, (low,)): -k}), {join(above, (high,)): -n})
+            merged = ctx.remainder(x, times(ctx.poly(high.b), b), low.dtype)  # type: ignore[attr-defined]
+            yield plus(left, times({rest: k}, merged))
+
+
 def _has_division(q: Poly) -> bool:
     return any(type(a) is FloorDiv for m in q for a in m)
 
@@ -101,3 +119,6 @@ def _remainder(p: Poly, ctx: Context) -> Iterator[Poly]:
             left = plus(plus(p, whole, -1), {join(rest, (atom,)): -k})
             digit = plus(ctx.remainder(ctx.poly(atom.a), d, atom.dtype), {(): -free} if free else {})  # type: ignore[attr-defined]
             yield plus(left, times({outer: -(k // dk)}, digit))
+
+
+_ATTEMPTS: Final = (_whole, _congruent, _neighbours, _congruent_neighbours, _remainder)

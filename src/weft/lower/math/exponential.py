@@ -122,9 +122,12 @@ def _but_zero(kit: Kit, x: Expr, bound: float, power: Callable[[Expr], Expr]) ->
     """Returns *power* of x, but zero below *bound*, where the power rounds to zero.
 
     Many processors take a hundred times as long to underflow as to compute, and masked scores of an attention all do: they are
-    replaced before.
+    replaced before. Where powers of two are multiplied by as such, that is the only step that could underflow, and leaves their
+    lanes out: the comparison is its mask.
     """
     vanishes = x < bound
+    if kit.scales:
+        return select(vanishes, kit.of(0.0), power(x))
     return select(vanishes, kit.of(0.0), power(select(vanishes, kit.of(0.0), x)))
 
 

@@ -12,7 +12,7 @@ from weft.ops.output_channels import Contraction, along, through_groups
 from weft.ops.registry import operator
 from weft.ops.shapes import check_shape, multiplied, same_size, show_shape, size_bounds, sized
 from weft.support.errors import TypeMismatch
-from weft.te import Tensor, as_stored, compute, reduce_axis, sum_
+from weft.te import ReduceAxis, Tensor, as_stored, compute, reduce_axis, sum_
 
 Ints = Sequence[int]
 
@@ -123,23 +123,37 @@ def conv2d_blocked(
     dilations: Ints = (1, 1),
     group: int = 1,
 ) -> Tensor:
-    """Convolution of x [N, C/c, H, W, c] with w [OC/o, C/group/i, KH, KW, i, o] to [N, OC/o, OH, OW, o].
+    """Convolution of x [N, C/c, *S, c] with w [OC/o, C/group/i, *K, i, o] to [N, OC/o, *S', o], for any number of dimensions.
 
     The blocks c and i are the same; bias is [OC/o, o].
     """
+    check_window("conv2d_blocked", x.rank - 3, w.rank - 4, strides, pads, dilations)
     _check_weight(x.shape[1], w.shape[1], group, "conv2d_blocked")
     p = pad_spatial(x, pads)
-    outs = window_sizes(p.shape[2:4], w.shape[2:4], strides, dilations)
-    icb, ky, kx, ic = (reduce_axis(s, n) for s, n in zip(w.shape[1:5], ("icb", "ky", "kx", "ic"), strict=True))
+    outs = window_sizes(p.shape[2:-1], w.shape[2:-2], strides, dilations)
+    icb, ic = reduce_axis(w.shape[1], "icb"), reduce_axis(w.shape[-2], "ic")
+    ks = _taps(w.shape[2:-2])
     per_group = w.shape[0] // group
 
-    def contraction(n: Expr, ocb: Expr, oy: Expr, ox: Expr, oc: Expr) -> object:
+    def contraction(n: Expr, ocb: Expr, *i: Expr) -> object:
+        *places, oc = i
         c = icb if group == 1 else (ocb // per_group) * w.shape[1] + icb
-        at = (n, c, oy * strides[0] + ky * dilations[0], ox * strides[1] + kx * dilations[1], ic)
-        return sum_(p[at] * w[ocb, icb, ky, kx, ic, oc], [icb, ky, kx, ic])
+        at = [o * s + k * d for o, k, s, d in zip(places, ks, strides, dilations, strict=True)]
+        return sum_(p[(n, c, *at, ic)] * w[(ocb, icb, *ks, ic, oc)], [icb, *ks, ic])
 
-    y = compute((x.shape[0], w.shape[0], *outs, w.shape[5]), contraction, "conv2d_blocked", dtype=x.dtype)
-    return add_bias(y, bias, lambda i: (i[1], i[4]))
+    shape, names = (x.shape[0], w.shape[0], *outs, w.shape[-1]), ("n", "ocb", *_along("o", len(outs)), "oc")
+    y = compute(shape, contraction, "conv2d_blocked", dtype=x.dtype, axis_names=names)
+    return add_bias(y, bias, lambda i: (i[1], i[-1]))
+
+
+def _taps(kernel: Sequence[Expr]) -> list[ReduceAxis]:
+    """Returns the axes of a window, the last one along a row."""
+    return [reduce_axis(size, name) for size, name in zip(kernel, _along("k", len(kernel)), strict=True)]
+
+
+def _along(prefix: str, count: int) -> list[str]:
+    """Returns names for axes along *count* spatial dimensions, the last one along a row."""
+    return [f"{prefix}{d}" for d in ("z", "y", "x")[-count:]]
 
 
 @operator("depthwise_conv2d_blocked")
@@ -152,17 +166,20 @@ def depthwise_conv2d_blocked(
     pads: Ints = (0, 0, 0, 0),
     dilations: Ints = (1, 1),
 ) -> Tensor:
-    """Convolution of each channel of x [N, C/c, H, W, c] with its own w [C/c, KH, KW, c]; bias [C/c, c]."""
+    """Convolution of each channel of x [N, C/c, *S, c] with its own w [C/c, *K, c]; bias [C/c, c]."""
+    check_window("depthwise_conv2d_blocked", x.rank - 3, w.rank - 2, strides, pads, dilations)
     p = pad_spatial(x, pads)
-    outs = window_sizes(p.shape[2:4], w.shape[1:3], strides, dilations)
-    ky, kx = reduce_axis(w.shape[1], "ky"), reduce_axis(w.shape[2], "kx")
+    outs = window_sizes(p.shape[2:-1], w.shape[1:-1], strides, dilations)
+    ks = _taps(w.shape[1:-1])
 
-    def contraction(n: Expr, cb: Expr, oy: Expr, ox: Expr, c: Expr) -> object:
-        at = (n, cb, oy * strides[0] + ky * dilations[0], ox * strides[1] + kx * dilations[1], c)
-        return sum_(p[at] * w[cb, ky, kx, c], [ky, kx])
+    def contraction(n: Expr, cb: Expr, *i: Expr) -> object:
+        *places, c = i
+        at = [o * s + k * d for o, k, s, d in zip(places, ks, strides, dilations, strict=True)]
+        return sum_(p[(n, cb, *at, c)] * w[(cb, *ks, c)], ks)
 
-    y = compute((x.shape[0], x.shape[1], *outs, x.shape[4]), contraction, "depthwise_conv2d", dtype=x.dtype)
-    return add_bias(y, bias, lambda i: (i[1], i[4]))
+    shape, names = (x.shape[0], x.shape[1], *outs, x.shape[-1]), ("n", "cb", *_along("o", len(outs)), "c")
+    y = compute(shape, contraction, "depthwise_conv2d", dtype=x.dtype, axis_names=names)
+    return add_bias(y, bias, lambda i: (i[1], i[-1]))
 
 
 @operator("conv_transpose2d", contraction=Contraction(1, through_groups))

@@ -101,7 +101,7 @@ def carry_out(program: Program, p: Planner) -> Schedule:
 def _rule(s: Schedule, ref: BlockRef, p: Planner) -> str:
     """Decides on the rule for a reduction that can be tiled: that for its kind, or a sketch."""
     block = block_of(s, ref)
-    known = _rules(block, None if sliding_axes(block) else depth_problem(block, p))
+    known = _rules(block, None if sliding_axes(block) else depth_problem(s, ref, p))
     return p.decide(ref.name, Rule, lambda m: rule_plans(known(m))).name
 
 

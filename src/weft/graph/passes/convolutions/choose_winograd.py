@@ -92,6 +92,8 @@ def _layer(node: Node) -> tuple[Layer, Value, tuple[int, ...]] | None:
     """Returns a convolution that the method applies to, its weight as the model has it, and its taps."""
     if node.op != "conv2d_blocked" or node.attribute("group") != 1 or node.output.dtype is not f32:
         return None
+    if node.output.rank != len("NCHWc"):
+        return None
     packed = node.inputs[1].producer if node.inputs[1] is not None else None
     w = packed.inputs[0] if packed is not None and packed.op == "pack_conv_weight" else None
     x, shape = node.inputs[0], node.output.sample_shape

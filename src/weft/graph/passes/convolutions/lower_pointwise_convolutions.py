@@ -2,12 +2,14 @@
 
     y = conv2d(x, w, b)     becomes     y = reshape(add(matmul(reshape(w), reshape(x)), reshape(b)))
 
-with x as [N, C, H*W] and w as [OC, C], or one product for each group. The input of a strided convolution is sliced to the
+with x as [N, C, places] and w as [OC, C], or one product for each group. The input of a strided convolution is sliced to the
 positions that it reads. A convolution with few others near it thus needs no packing. One that reads a single channel in each
 group is an element-wise product.
 """
 
 from __future__ import annotations
+
+from math import prod
 
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Value
@@ -29,10 +31,12 @@ def _product(new: Graph, node: Node, inputs: Inputs) -> Value:
     assert w is not None  # is_pointwise asks for it
     if set(node.attribute("strides")) != {1}:
         ends, steps = x.shape[2:], node.attribute("strides")
-        x = new.add("slice", [x], starts=(0, 0), ends=ends, axes=(2, 3), steps=steps, source=node.source)
-    n, channels, height, width = x.shape
+        axes = tuple(range(2, x.rank))
+        x = new.add("slice", [x], starts=(0,) * len(axes), ends=ends, axes=axes, steps=steps, source=node.source)
+    n, channels, *sizes = x.shape
+    count = prod(sizes[1:], start=sizes[0])
     group = node.attribute("group")
-    if height is ONE and width is ONE and group == 1:
+    if group == 1 and all(s is ONE for s in sizes):
         rows = new.add("reshape", [x], shape=(n, channels))
         matrix = reshape_weight(new, w, w.shape[:2], f"{w.name}_matrix")
         y = new.add("gemm", [rows, matrix, bias], source=node.source, trans_b=True)
@@ -40,7 +44,7 @@ def _product(new: Graph, node: Node, inputs: Inputs) -> Value:
     groups = () if group == 1 else (as_expr(group),)
     made, read = w.shape[0] // as_expr(group), w.shape[1]
     matrix = reshape_weight(new, w, (*groups, made, read), f"{w.name}_matrix")
-    places = new.add("reshape", [x], shape=(n, *groups, read, height * width))
+    places = new.add("reshape", [x], shape=(n, *groups, read, count))
     y = new.add("mul" if read is ONE else "matmul", [matrix, places], source=node.source)
     if bias is not None:
         column = new.add("reshape", [bias], shape=(*groups, made, 1), name=f"{bias.name}_column")

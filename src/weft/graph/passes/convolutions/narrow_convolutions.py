@@ -20,7 +20,7 @@ import numpy as np
 from weft.cost import NARROW_BLOCK, BlockedConvolution, NarrowFactors, Planner, narrow_convolution_plans, subject_of
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Deferred, Value
-from weft.graph.passes.convolutions.wide_blocks import WideBlocks
+from weft.graph.passes.convolutions.wide_blocks import RANK, WideBlocks
 from weft.graph.passes.quantized.quantized_patterns import operand_of
 from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
@@ -53,6 +53,8 @@ class _Narrowing:
 
     def _convolution(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
         if node.op != "conv2d_blocked" or node.attribute("group") != 1 or node.output.dtype is not f32:
+            return None
+        if node.output.rank != RANK:
             return None
         x, packed, bias = (*inputs, None)[:3]
         weight = operand_of("pack_conv_weight", packed)

@@ -13,8 +13,11 @@ from weft.cost import (
     SHORTEST_REDUCTION,
     OnePass,
     Planner,
+    RowsAtOnce,
     bytes_of,
+    elements,
     one_pass_plans,
+    rows_at_once_plans,
 )
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import block_path, blocks_in, loops_on
@@ -91,7 +94,7 @@ def _is_apart(s: Schedule, ref: BlockRef) -> bool:
 def _schedule_together(s: Schedule, refs: list[BlockRef], p: Planner) -> None:
     """Shares the rows of the last of *refs* among threads, and computes the others at each row (`compute_at`)."""
     final = refs[-1]
-    rows = _row_loops(s, refs, final)
+    rows = _some_at_once(s, refs, _row_loops(s, refs, final), p)
     if rows:
         for ref in reversed(refs[:-1]):
             _try_compute_at(s, ref, rows[-1])
@@ -107,6 +110,25 @@ def _row_loops(s: Schedule, refs: list[BlockRef], final: BlockRef) -> list[LoopR
     # the last axis of those is for vectors
     depth = min([depth, *[len(spatial_axes(block_of(s, r))) - 1 for r in refs if is_tileable(s, r)]])
     return list(s.loops(final))[:depth]
+
+
+def _some_at_once(s: Schedule, refs: list[BlockRef], rows: list[LoopRef], p: Planner) -> list[LoopRef]:
+    """Splits the last of the loops over *rows*, so that some rows go through each step together; returns those outside of steps.
+
+    The end of a reduction is a chain of operations that wait for one another, while those of other rows go on.
+    """
+    blocks = [block_of(s, r) for r in refs]
+    reductions = len([b for b in blocks if is_reduction(b)])
+    if not rows or reductions == 0 or len(blocks) < 2:
+        return rows
+    extents = sizes(s, rows)
+    touched = max(elements(b.axes) * b.writes[0].buffer.dtype.bytes for b in blocks) // prod(extents)
+    plans = rows_at_once_plans
+    together = p.decide(refs[-1].name, RowsAtOnce, lambda m: plans(extents, touched, reductions, m)).rows
+    if together == 1:
+        return rows
+    outer, _ = s.split(rows[-1], [None, together])
+    return [*rows[:-1], outer]
 
 
 def _try_compute_at(s: Schedule, ref: BlockRef, loop: LoopRef) -> None:

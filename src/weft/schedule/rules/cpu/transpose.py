@@ -9,15 +9,21 @@ order of the output, is computed in the tile.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
-from weft.cost import Planner, elements, size_of
+from weft.cost import Planner, TileOrder, elements, size_of, step_along, tile_order_plans
 from weft.ir import ONE, Bounds, Const, Expr, FloorDiv, FloorMod, Select, Var, free_vars, prove
-from weft.loop import Axis, Block, Load, Store
-from weft.schedule.cursors.state import BlockRef
+from weft.loop import Axis, Block, Load, Store, stores
+from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import block_of, inputs_of, is_reduction, reads_along, uses_axis
 from weft.schedule.rules.cpu.parallel import parallelize
 from weft.schedule.schedule import Schedule
+from weft.support.errors import ScheduleError
+
+PROVED: Final = 2
+"""Axes of which any pieces are known to come apart: of more, digits of an element's number are told apart in some cases only."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +42,56 @@ def schedule_transpose(s: Schedule, ref: BlockRef, p: Planner) -> bool:
     groups = _groups_worth_it(block, lanes)
     if groups is None:
         return False
-    loops = list(s.loops(ref))
-    if len(loops) != len(block.axes):
+    if len(s.loops(ref)) != len(block.axes):
         return False
+    groups = _that_comes_apart(s, ref, groups, lanes)
+    inside = _innermost(block, groups, ref, p)
+    parallelize(s, ref, _turn(s, ref, groups, lanes, inside), p)
+    return True
+
+
+def _that_comes_apart(s: Schedule, ref: BlockRef, groups: Groups, lanes: int) -> Groups:
+    """Returns *groups*, with fewer axes along the rows written where pieces of three and more can't be proved to be apart."""
+    while len(groups.written) > PROVED:
+        try:
+            with proving():
+                _turn(Schedule(s.program), ref, groups, lanes, "written")
+        except ScheduleError:
+            groups = replace(groups, written=groups.written[1:])
+        else:
+            break
+    return groups
+
+
+def _turn(s: Schedule, ref: BlockRef, groups: Groups, lanes: int, inside: str) -> list[LoopRef]:
+    """Cuts a block into tiles; returns the loops over them, those along the rows *inside* names innermost."""
+    loops = list(s.loops(ref))
     written = [loops[n] for n in groups.written]
     read = [loops[n] for n in groups.read]
     rest = [f for n, f in enumerate(loops) if n not in groups.written and n not in groups.read]
     s.reorder([*rest, *read, *written])
     read_outer, read_inner = s.split(s.fuse(read) if len(read) > 1 else read[0], [None, lanes])
     outer, inner = s.split(s.fuse(written) if len(written) > 1 else written[0], [None, lanes])
-    s.reorder([*rest, read_outer, outer, read_inner, inner])
+    orders = {
+        "written": [*rest, read_outer, outer],
+        "read": [*rest, outer, read_outer],
+        "rest": [outer, read_outer, *rest],
+    }
+    s.reorder([*orders[inside], read_inner, inner])
     s.unroll(read_inner)
     s.vectorize(inner)
-    parallelize(s, ref, [*rest, read_outer, outer], p)
-    return True
+    return orders[inside]
+
+
+def _innermost(block: Block, groups: Groups, ref: BlockRef, p: Planner) -> str:
+    """Decides which tile follows one: the next along the rows read, along the rows written, or of the rest of the axes."""
+    if not isinstance(groups.turned.indices[-1], Var):
+        return "written"  # a row that is read is no longer than a tile
+    (store,) = stores(block.body)
+    size, axes = store.buffer.dtype.bytes, block.axes
+    apart_read = size * abs(step_along(groups.turned.buffer, groups.turned.indices, axes[groups.written[-1]].var))
+    apart_written = size * abs(step_along(store.buffer, store.indices, axes[groups.read[-1]].var))
+    return p.decide(ref.name, TileOrder, lambda m: tile_order_plans(apart_read, apart_written, m)).inside
 
 
 def turns_rows(block: Block, lanes: int) -> bool:

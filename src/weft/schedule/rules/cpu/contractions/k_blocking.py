@@ -42,6 +42,7 @@ from weft.schedule.rules.block_facts import (
     spatial_axes,
 )
 from weft.schedule.rules.cpu.contractions.contraction import tile_nest
+from weft.schedule.rules.cpu.contractions.skip_padding import padding_of
 from weft.schedule.rules.cpu.contractions.tile_roles import Part, roles_of
 from weft.schedule.rules.cpu.epilogue import epilogue_block
 from weft.schedule.rules.cpu.parallel import parallelize, sizes
@@ -50,11 +51,13 @@ from weft.schedule.rules.cpu.vectorize_axis import vectorize_last
 from weft.schedule.schedule import Schedule
 
 
-def depth_problem(block: Block, p: Planner) -> DepthProblem | None:
+def depth_problem(s: Schedule, ref: BlockRef, p: Planner) -> DepthProblem | None:
     """Returns the panel, the reduction's length and the rows of a contraction of constant sizes; None for any other block."""
+    block = block_of(s, ref)
     if contraction_of(block) is None or not all(isinstance(a.extent, Const) for a in reduce_axes(block)):
         return None
-    return _depth(block, _shape(block, p))
+    padding = padding_of(s, ref)
+    return replace(_depth(block, _shape(block, p)), inside=1.0 if padding is None else padding.share)
 
 
 def _depth(block: Block, shape: _Shape) -> DepthProblem:
