@@ -141,7 +141,9 @@ def test_winners_that_save_most_are_kept_where_all_are_no_gain(most: int, monkey
 def test_a_session_goes_on_where_it_stopped(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(1.2)
     monkeypatch.setattr(measurer, "run", machine)
-    first = tune(database, ONE_KERNEL, seed=1)  # of two kernels alike, one session might tune the one, the next the other
+    first = tune(
+        database, ONE_KERNEL, seed=1
+    )  # of two kernels alike, one session might tune the one, the next the other
     with Store(database) as store:
         kept = {m.plan for m in store.measurements()}
     second = tune(database, ONE_KERNEL, seed=1)

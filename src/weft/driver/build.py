@@ -44,6 +44,7 @@ from weft.graph import (
     FusedGraph,
     Graph,
     MemoryPlan,
+    Node,
     Value,
     find_in_place,
     fuse,
@@ -51,10 +52,12 @@ from weft.graph import (
     optimize,
     order_groups,
     place_concats,
+    place_nodes,
     plan_memory,
     put_checks_last,
     states_in_place,
     verify_graph,
+    with_copied_outputs,
 )
 from weft.loop import Program, verify_host
 from weft.lower import passes_for
@@ -148,7 +151,7 @@ def build(
         in_place = values_in_place(fused, chosen, machine)
         requests = kernel_requests(fused, chosen, in_place, choose, graphs.schedules)
         requests = with_own_targets(requests, fused, target_of, machine)
-        kernels = build_kernels(requests, machine, chosen, cache, pool, clock, records)
+        kernels = build_kernels(requests, machine.alone, chosen, cache, pool, clock, records)
         clock.begin("link")
         plan = plan_calls(fused, {key: k.workspaces for key, k in kernels.items()}, chosen, in_place)
         host = host_program(
@@ -273,20 +276,28 @@ def fuse_graph(
     options: CompileOptions,
     planner: Planner | None = None,
     schedules: Schedules | None = None,
+    *,
+    is_region: bool = False,
 ) -> FusedGraph:
     """Returns an optimized graph cut into kernels for *target*, in the order in which they run.
 
-    Kernels that are scheduled to decide are put into *schedules*.
+    Kernels that are scheduled to decide are put into *schedules*. With a processor beside a device, *planner* decides which runs
+    each node of the graph, or of the region that it is.
     """
+    on_processor: frozenset[Node] = frozenset()
+    if target.processor is not None:
+        graph = with_copied_outputs(graph)
+        on_processor = place_nodes(graph, planner if planner is not None else Choosing(target), is_region=is_region)
     fused = fuse(
         graph,
         planner,
         merge=options.uses(FUSION),
         most_buffers=target.most_buffers,
         whole_attention=target.has_threads,
+        on_processor=on_processor,
     )
     made = put_checks_last(order_groups(place_concats(fused)) if options.shares_memory else fused)
-    whole = fuse_regions(made, lambda region: fuse_graph(region, target, options, planner, schedules))
+    whole = fuse_regions(made, lambda r: fuse_graph(r, target, options, planner, schedules, is_region=True))
     if planner is None or target.kind != "cpu" or not options.uses(VERSIONS):
         return whole
     return choose_versions(whole, planner, schedules)

@@ -37,8 +37,8 @@ def _most(target: Target, *, is_known: bool) -> int | None:
 
 
 def _values(fused: FusedGraph) -> Iterator[tuple[Value, str]]:
-    """Yields the values in memory, each with the nodes of the user's model that it is for."""
+    """Yields the values that kernels of the device read and write, each with the nodes of the user's model that it is for."""
     for f in fused.all_graphs:
-        for g in f.groups:
+        for g in [g for g in f.groups if not g.on_processor and not g.regions]:
             for v in (*g.inputs, *g.outputs):
                 yield v, g.source

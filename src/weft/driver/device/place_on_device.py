@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
+from weft.driver.host.crossings import HOSTED
 from weft.driver.host.host_body import OUTSIDE
 from weft.ir import ONE, Const, Expr, Node, map_nodes, minimum, post_order
 from weft.ir import ZERO as FIRST
@@ -50,6 +51,7 @@ from weft.loop import (
     Twins,
     View,
     While,
+    buffers_of,
     copy,
     find_note,
     late_memory,
@@ -67,17 +69,26 @@ TOO_LARGE: Final = "a tensor has more bytes than a kernel of this device takes i
 
 
 def place_on_device(host: Program, target: Target, states: Set[str] = frozenset()) -> Program:
-    """Returns *host*, which launches kernels, with all data in the memory of device 1, and the kernels declared for *target*.
+    """Returns *host*, which launches kernels, with its data in the memory of device 1, and the kernels declared for *target*.
 
+    Data of the scope `HOSTED` stays the host's: functions that are declared for the processor work there.
     The tensors named *states* are there before a call, and stay there after it: they are not copied.
     Where a kernel takes no more than so many bytes in a buffer, those whose sizes a call tells are checked in the call.
     """
     most = None if target.grid is None else target.grid.buffer_bytes
-    made = [
-        _declared(f, target.name) if find_note(f.notes, Kernel) is not None else _entry(f, most, states)
-        for f in host.functions
-    ]
-    return Program(tuple(made))
+    works_there = any(isinstance(p, Buffer) and p.scope == HOSTED for f in host.functions for p in f.params)
+
+    def placed(f: Function) -> Function:
+        if find_note(f.notes, Kernel) is not None:
+            return _declared(f, target.name)
+        note = find_note(f.notes, Entry)
+        if note is None:  # declared, and run by the processor
+            return f
+        if note.kind == "main":
+            return _main(f, note, most, states)
+        return f if works_there else _planned(f)
+
+    return Program(tuple(map(placed, host.functions)))
 
 
 def _declared(kernel: Function, module: str) -> Function:
@@ -100,12 +111,6 @@ def _twin(b: Buffer, name: str | None = None) -> Buffer:
     return Buffer(b.name if name is None else name, b.shape, b.dtype, DEVICE)
 
 
-def _entry(f: Function, most: int | None, states: Set[str]) -> Function:
-    note = find_note(f.notes, Entry)
-    assert note is not None
-    return _planned(f) if note.kind == "plan" else _main(f, note, most, states)
-
-
 def _planned(f: Function) -> Function:
     """Returns `plan` for an arena that is on the device: only whether there is anything to run is told."""
     needed = f.params[-1]
@@ -119,50 +124,98 @@ def _planned(f: Function) -> Function:
     return f.with_body(map_nodes(f.body, change))
 
 
+@dataclass(frozen=True)
+class _Moved:
+    """A tensor of the caller's that is copied to its *twin*, in the memory of the device or of the processor, or from it."""
+
+    word: str
+    tensor: Buffer
+    twin: Buffer
+
+    def copied(self) -> Stmt:
+        """Returns the copy of an input to its twin, or of an output from it."""
+        to, source = (self.twin, self.tensor) if self.word.startswith("in") else (self.tensor, self.twin)
+        return copy(to, FIRST, source, FIRST, self.tensor.shape[0])
+
+
+@dataclass
+class _Arguments:
+    """The arguments of `main`, with the words that say which they are, and the tensors that are moved."""
+
+    params: list[Param] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    moved: list[_Moved] = field(default_factory=list)
+
+    def keep(self, p: Param, word: str) -> None:
+        """Adds an argument."""
+        self.params.append(p)
+        self.words.append(word)
+
+    @property
+    def notes(self) -> tuple[Entry | Twins, ...]:
+        """The notes of `main`: a call may be given the tensors that are moved where their twins are."""
+        entry = Entry("main", tuple(self.words))
+        names, tensors = [m.twin.name for m in self.moved], [m.tensor.name for m in self.moved]
+        return (entry, Twins(tuple(names), tuple(tensors))) if names else (entry,)
+
+
 def _main(f: Function, note: Entry, most: int | None, states: Set[str]) -> Function:
-    """Returns `main` over buffers of the device: inputs but for *states* are copied there first, outputs back last."""
-    twins: dict[Buffer, Buffer] = {}
-    params, words = list[Param](), list[str]()
-    checks, before, after = list[Stmt](), list[Stmt](), list[Stmt]()
-    own = list[Buffer]()
-    for p, word in zip(f.params, note.args, strict=True):
-        if not isinstance(p, Buffer):
-            params.append(p)
-            words.append(word)
-        elif word == "constants":
-            twins[p] = _twin(p)
-            params.append(twins[p])
-            words.append(f"{word}@1")
-        elif word in states:
-            twins[p] = _twin(p)
-            params.append(twins[p])
-            words.append(word)
-            checks += check_bytes(p, most)
-        elif word != "outside":
-            twins[p] = _twin(p, f"{p.name}_device")
-            own.append(twins[p])
-            if word == "arena":
-                continue
-            params.append(p)
-            words.append(word)
-            checks += check_bytes(p, most)
-            moves, (to, source) = (before, (twins[p], p)) if word.startswith("in") else (after, (p, twins[p]))
-            moves.append(copy(to, FIRST, source, FIRST, p.shape[0]))
+    """Returns `main` over buffers of the device: inputs but for *states* are copied there first, outputs back last.
+
+    Those that kernels of the processor read, or they alone write, are used where the caller has them.
+    """
+    given = list(zip(f.params, note.args, strict=True))
+    here = {p: word for p, word in given if isinstance(p, Buffer) and p.scope != HOSTED and word != "outside"}
+    twins = {p: _twin(p, None if w in ("constants", *states) else f"{p.name}_device") for p, w in here.items()}
     body = _WithoutReports().rewrite(f.body)
     last = _Last() if _is_straight(body) else None
-    body = seq(*checks, *before, _OnDevice(twins, most, last).rewrite(body), *after)
+    body = _OnDevice(dict(twins), most, last).rewrite(body)
+    used = set(buffers_of(body))
+    made = _arguments(given, here, twins, used, states)
+    checks = [c for p in made.params if isinstance(p, Buffer) and twins.get(p, p) in used for c in check_bytes(p, most)]
+    hosts = {m.word for m in made.moved if m.twin.scope == HOSTED}
+    before = [m.copied() for m in made.moved if m.word.startswith("in")]
+    after = [
+        m.copied() for m in made.moved if m.word.startswith("out") and (m.twin.scope == HOSTED or m.word not in hosts)
+    ]
+    body = seq(*checks, *before, body, *after)
+    own = [
+        *[m.twin for m in made.moved],
+        *[twins[p] for p, word in here.items() if word == "arena" and twins[p] in used],
+    ]
     if last is not None:
         body = seq(body, *last.copies, *last.checks)
         own += last.memory
     for b in reversed(own):
         body = Alloc(b, body)
-    return Function(f.name, tuple(params), body, (Entry(note.kind, tuple(words)), *_twins_of(params, twins)))
+    return Function(f.name, tuple(made.params), body, made.notes)
 
 
-def _twins_of(params: Sequence[Param], twins: Mapping[Buffer, Buffer]) -> tuple[Twins, ...]:
-    """Returns the note of the tensors that a call may be given in the device's memory, with those that they are copied to."""
-    tensors = [p for p in params if isinstance(p, Buffer) and p in twins and twins[p].name != p.name]
-    return (Twins(tuple([twins[p].name for p in tensors]), tuple([p.name for p in tensors])),) if tensors else ()
+def _arguments(
+    given: Sequence[tuple[Param, str]],
+    here: Mapping[Buffer, str],
+    twins: Mapping[Buffer, Buffer],
+    used: Set[Buffer],
+    states: Set[str],
+) -> _Arguments:
+    """Returns the arguments of `main`, of those *given* to it; *here* are the buffers that have *twins* on the device."""
+    made, tensors = _Arguments(), {word: p for p, word in here.items() if word not in ("arena", "constants")}
+    for p, word in given:
+        if not isinstance(p, Buffer):
+            made.keep(p, word)
+        elif p.scope == HOSTED and word in tensors and p in used:
+            made.moved.append(_Moved(word, tensors[word], p))
+        elif p.scope == HOSTED and p in used:
+            made.keep(p, word)
+        elif p not in here:
+            continue
+        elif word == "constants" or word in states:
+            made.keep(twins[p], "constants@1" if word == "constants" else word)
+        elif word != "arena":
+            made.keep(p, word)
+            if twins[p] in used:
+                made.moved.append(_Moved(word, p, twins[p]))
+    return made
 
 
 @dataclass
@@ -183,7 +236,7 @@ def _is_straight(body: Stmt) -> bool:
 
 def check_bytes(b: Buffer, most: int | None) -> list[Stmt]:
     """Returns the check of a buffer whose size a call tells, and of which a kernel takes at most so many bytes."""
-    if most is None or isinstance(b.shape[0], Const):
+    if most is None or isinstance(b.shape[0], Const) or b.scope == HOSTED:
         return []
     size = b.shape[0] * b.dtype.bytes
     return [Assert(size <= most, f"{TOO_LARGE}: {{0}} > {most}", (size,))]
@@ -210,7 +263,9 @@ class _OnDevice(StmtRewriter):
         self.last = last
 
     def twin(self, b: Buffer) -> Buffer:
-        """Returns the buffer in the device's memory that is used for *b*."""
+        """Returns the buffer in the device's memory that is used for *b*; one of the processor's stays itself."""
+        if b.scope == HOSTED:
+            return b
         if b not in self.twins:
             if late_memory(b) is not None:
                 raise LoweringError(
@@ -232,8 +287,12 @@ class _OnDevice(StmtRewriter):
             source, made = self.twin(s.source), self.twin(s.buffer)
             read, (offset,) = self.read_all([s.offset])
             return seq(*check_bytes(made, self.most), read(View(made, source, offset, (yield s.body))))
+        if s.buffer.scope == HOSTED:
+            return View(s.buffer, s.source, s.offset, (yield s.body))
         made = self.twins[s.buffer] = _twin(s.buffer, f"{s.buffer.name}_device")
         body = yield s.body
+        if made not in buffers_of(body):  # it is written by the processor alone
+            return View(s.buffer, s.source, s.offset, body)
         back = copy(s.buffer, FIRST, made, FIRST, s.buffer.shape[0])
         return View(s.buffer, s.source, s.offset, seq(*check_bytes(made, self.most), Alloc(made, seq(body, back))))
 
@@ -263,10 +322,10 @@ class _OnDevice(StmtRewriter):
 
     def check_last(self, s: Assert, last: _Last) -> Stmt:
         """Leaves a check for the end; the values that it is about stay in the device's memory until then."""
-        own, (cond, *values) = self.own_elements([s.cond, *s.values])
-        kept = {n: _twin(b, f"{b.name}_device") for n, b in own.items()}
-        last.memory += [*own.values(), *kept.values()]
-        last.copies += [copy(b, FIRST, kept[n], FIRST, ONE) for n, b in own.items()]
+        own, (cond, *values) = self.own_elements([s.cond, *s.values], is_there=True)
+        kept = {n: b if n.buffer.scope == HOSTED else _twin(b, f"{b.name}_device") for n, b in own.items()}
+        last.memory += dict.fromkeys([*own.values(), *kept.values()])
+        last.copies += [copy(b, FIRST, kept[n], FIRST, ONE) for n, b in own.items() if kept[n] is not b]
         last.checks.append(Assert(cond, s.message, tuple(values)))
         return seq(*[copy(b, FIRST, self.twin(n.buffer), n.indices[0], ONE) for n, b in kept.items()])
 
@@ -292,12 +351,16 @@ class _OnDevice(StmtRewriter):
 
     def copies_of(self, values: Sequence[Expr]) -> tuple[list[tuple[Buffer, Stmt]], list[Expr]]:
         """Returns the buffers of one element that *values* are to be computed from, how they are filled, and the values."""
-        own, made = self.own_elements(values)
+        own, made = self.own_elements(values, is_there=False)
         return [(b, copy(b, FIRST, self.twin(n.buffer), n.indices[0], ONE)) for n, b in own.items()], made
 
-    def own_elements(self, values: Sequence[Expr]) -> tuple[dict[Load, Buffer], list[Expr]]:
-        """Returns a buffer of one element in the host's memory for each that *values* load, and the values over these."""
-        found = {n: None for e in values for n in post_order(e) if isinstance(n, Load)}
+    def own_elements(self, values: Sequence[Expr], *, is_there: bool) -> tuple[dict[Load, Buffer], list[Expr]]:
+        """Returns a buffer of one element in the host's memory for each that *values* load, and the values over these.
+
+        The elements are those in the device's memory, and with *is_there* those in the processor's, too.
+        """
+        loads = {n: None for e in values for n in post_order(e) if isinstance(n, Load)}
+        found = [n for n in loads if is_there or n.buffer.scope != HOSTED]
         own = {n: Buffer(f"read{k}", (ONE,), n.dtype) for k, n in enumerate(found)}
 
         def change(n: Node) -> Node | None:
