@@ -20,6 +20,7 @@ from weft.driver.device.device_package import device_host
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.driver.export.artifact_notes import arena_bytes, hash_files, notes_of
 from weft.driver.groups.build_kernels import build_kernels
+from weft.driver.groups.device_refusals import DeviceRefusals
 from weft.driver.groups.group_targets import TargetOf, module_names, with_features, with_own_targets
 from weft.driver.host.choose_versions import Schedules, choose_versions
 from weft.driver.host.entry import place_constants
@@ -104,6 +105,11 @@ class Compilation:
     def cached(self) -> int:
         """The number of kernels taken from the cache."""
         return sum(not k.spans for k in self.kernels.values())
+
+    def target_of(self, key: str) -> Target:
+        """Returns the machine that runs a kernel, by its key: the model's, or its own, as the processor beside a device."""
+        own = self.requests[key].target
+        return self.target.alone if own is None else own
 
 
 def build(
@@ -287,7 +293,8 @@ def fuse_graph(
     on_processor: frozenset[Node] = frozenset()
     if target.processor is not None:
         graph = with_copied_outputs(graph)
-        on_processor = place_nodes(graph, planner if planner is not None else Choosing(target), is_region=is_region)
+        deciding = planner if planner is not None else Choosing(target)
+        on_processor = place_nodes(graph, deciding, DeviceRefusals(target.alone, options), is_region=is_region)
     fused = fuse(
         graph,
         planner,

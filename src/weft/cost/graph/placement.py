@@ -59,8 +59,8 @@ class NodeWork:
 def device_time(work: NodeWork, target: Target) -> float:
     """Returns the nanoseconds of a node on the device of *target*."""
     grid = target.grid
-    if grid is None or not target.has_threads:  # its cores are those of a processor
-        return processor_time(work, target)
+    if grid is None or not target.has_threads:  # it is a processor, too
+        return processor_time(work, target if target.processor is None else target.processor)
     rate = grid.lanes * grid.multiprocessors / DEVICE_CYCLE
     moved = work.bytes * DEVICE_CYCLE / (MEMORY_BYTES * grid.multiprocessors)
     return max(work.operations / rate, moved, work.chain * NEAR_CYCLES * DEVICE_CYCLE)

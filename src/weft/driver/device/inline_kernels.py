@@ -44,7 +44,7 @@ def inline_kernels(host: Program, kernels: Mapping[str, Program]) -> Program:
     """
     parts = {name: _named(name, p) for name, p in kernels.items()}
     for name, p in parts.items():
-        _check(name, p)
+        check_host_part(name, p)
     entries = [f for f in host.functions if external_module(f) is None]
     others = [f for f in host.functions if external_module(f) is not None and f.name not in parts]
     made = [f.with_body(_Inline(parts).rewrite(f.body)) for f in entries]
@@ -74,8 +74,8 @@ class _Renamed(StmtRewriter):
         return Call(self.names.get(s.callee, s.callee), s.args)
 
 
-def _check(name: str, part: Program) -> None:
-    """Refuses statements that a host program can't contain."""
+def check_host_part(name: str, part: Program) -> None:
+    """Raises `LoweringError` for statements in the host's part of a kernel that a host program can't contain."""
     grids = {f.name for f in part.functions if find_note(f.notes, Kernel) is not None}
     for s in statements(part.entry.body):
         if isinstance(s, Call) and s.callee not in grids:

@@ -18,7 +18,7 @@ def check_host_operators(graph: Graph, target: Target) -> Graph:
             f"{node.source or node.op}: strings, and random numbers without a seed, are computed by the runtime, "
             f"and {target.name} has none",
             hint="compile the part of the model that has no strings, give random operators the attribute seed, "
-            "or use --target cpu",
+            f'use --target cpu, or "{target.name}+cpu", where the host computes them',
         )
     return graph
 

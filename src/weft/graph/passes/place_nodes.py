@@ -4,15 +4,15 @@
                                                         on the processor, to whose memory y is copied once
 
 Each node has up to four alternatives: it is computed on the device or on the processor, and its results are either kept in that
-memory alone or copied to the other one too. A node reads its inputs in the memory of what computes it. A model's inputs are in
-the host's memory, and its outputs are to be there; the values that a region is given, and those that it leaves, are in the
-device's. Constants are in both. `cost.graph.placement` estimates the times, unless the planner knows them; `layout.pbqp` solves
-the problem.
+memory alone or copied to the other one too. A node reads its inputs in the memory of what computes it. A caller may have inputs
+and outputs in either memory, so that to bring them there costs nothing here: what a device is asked for stays there unless that
+runs badly. The values that a region is given, and those that it leaves, are in the device's memory; constants are in both.
+`cost.graph.placement` estimates the times, unless the planner knows them; `layout.pbqp` solves the problem.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from math import inf, isfinite, prod
 
 from weft.cost import (
@@ -47,17 +47,20 @@ _ON_DEVICE = (_DEVICE, _DEVICE_COPIED)
 _ON_PROCESSOR = (_PROCESSOR, _PROCESSOR_COPIED)
 
 
-def place_nodes(graph: Graph, planner: Planner, *, is_region: bool = False) -> frozenset[Node]:
+def place_nodes(
+    graph: Graph, planner: Planner, is_refused: Callable[[Node], bool] = lambda _: False, *, is_region: bool = False
+) -> frozenset[Node]:
     """Returns the nodes of *graph* that the host's processor computes; the device of the planner's target computes all others.
 
-    Nodes of control flow are the host program's, whose values are in the device's memory. *planner* decides node by node, each
-    time by the cost that all other nodes then have at best.
+    Nodes of control flow are the host program's, whose values are in the device's memory. Of nodes whose steps follow one
+    another, *is_refused* tells whether the device has no kernel for one. *planner* decides node by node, each time by the cost
+    that all other nodes then have at best.
     """
     asked = [n for n in graph.nodes if not n.operator.has_regions and view_offset(n) is None]
     subjects = [subject_of(n.output.name) for n in asked]
 
     def solve_jointly(machine: Target, choose: Choose, costs: CostSource) -> list[Question]:
-        answers = _Placement(graph, machine, costs, is_region=is_region).answers(asked, choose)
+        answers = _Placement(graph, machine, costs, is_refused, is_region=is_region).answers(asked, choose)
         return [Question(s, *answers[n]) for s, n in zip(subjects, asked, strict=True)]
 
     decided = planner.decide_jointly(subjects, RunOn, solve_jointly)
@@ -67,8 +70,10 @@ def place_nodes(graph: Graph, planner: Planner, *, is_region: bool = False) -> f
 class _Placement:
     """The alternatives of each node, and of each input, with their costs in nanoseconds, or in the unit of *known* costs."""
 
-    def __init__(self, graph: Graph, target: Target, known: CostSource, *, is_region: bool) -> None:
-        self.graph, self.target, self.known = graph, target, known
+    def __init__(
+        self, graph: Graph, target: Target, known: CostSource, is_refused: Callable[[Node], bool], *, is_region: bool
+    ) -> None:
+        self.target, self.known, self.is_refused = target, known, is_refused
         assert target.processor is not None  # who asks has one
         self.processor = target.processor
         self.pinned = _pinned(graph)
@@ -76,16 +81,15 @@ class _Placement:
         self.makers: list[Node | None] = []
         self.costs: list[list[float]] = []
         self.edges: dict[Edge, list[list[float]]] = {}
-        for v in graph.inputs:
-            self._add(None, [v], [0.0, inf] if is_region or v in self.pinned else [inf, 0.0])
+        for v in graph.inputs if is_region else ():
+            self._add(None, [v], [0.0, inf])
         for n in graph.nodes:
             self._add(n, n.outputs, self._times(n))
             for made in dict.fromkeys([self.numbers[v] for v in n.inputs if v in self.numbers]):
                 self._use(made, self.numbers[n.output])
-        for v in graph.outputs:
+        for v in graph.outputs if is_region else ():
             if v in self.numbers:  # others are constants
-                stays = _PROCESSOR if is_region or v in self.pinned else _DEVICE
-                self.costs[self.numbers[v]][stays] = inf
+                self.costs[self.numbers[v]][_PROCESSOR] = inf
 
     def _add(self, maker: Node | None, values: Collection[Value], times: list[float]) -> None:
         """Adds what computes *values*, with its times on the device and on the processor."""
@@ -114,10 +118,13 @@ class _Placement:
             return [0.0, inf]
         subject, work = subject_of(n.output.name), _work(n)
         times = [
-            inf if _is_refused(n, self.target) else device_time(work, self.target),
+            inf if _lacks(n, self.target) or self._is_refused(n) else device_time(work, self.target),
             inf if self._is_pinned(n) else processor_time(work, self.processor),
         ]
         return [self.known.cycles(subject, RunOn(processor=on), t) for on, t in zip((False, True), times, strict=True)]
+
+    def _is_refused(self, n: Node) -> bool:
+        return facts_of(n).kind is OpClass.OPAQUE and self.is_refused(n)
 
     def _is_pinned(self, n: Node) -> bool:
         return any(v in self.pinned for v in (*n.inputs, *n.outputs))
@@ -156,8 +163,8 @@ def _pinned(graph: Graph) -> frozenset[Value]:
     return frozenset(found)
 
 
-def _is_refused(n: Node, target: Target) -> bool:
-    """Tells whether a device can't have the kernel of a node: for a type, the host's part of it, or more bytes than it takes."""
+def _lacks(n: Node, target: Target) -> bool:
+    """Tells whether a device lacks what the kernel of a node needs: a type, the host's runtime, or a buffer of so many bytes."""
     values = list(_memory(n))
     is_large = target.most_bytes is not None and any(_bytes(v) > target.most_bytes for v in values)
     return bool(n.operator.on_host) or is_large or any(v.dtype.name in target.isa.missing_types for v in values)
