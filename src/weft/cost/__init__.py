@@ -55,7 +55,7 @@ from weft.cost.graph.matrix_convolutions import (
 )
 from weft.cost.graph.combining import CombineProducts, combine_product_plans
 from weft.cost.graph.rounded_attention import RoundedAttention, rounded_attention_plans
-from weft.cost.graph.placement import NodeWork, RunOn, crossing_time, device_time, processor_time, work_of
+from weft.cost.graph.device_placement import NodeWork, RunOn, crossing_time, device_time, processor_time, work_of
 from weft.cost.graph.packing import (
     PANEL_VECTORS, GridOperand, Panel, RightOperand, RightProblem, TurnedWeight, grid_operand_plans, panel_plans,
     right_operand_plans, turned_weight_plans,

@@ -28,7 +28,7 @@ from weft.graph.memory.plan_memory import Location, MemoryPlan, Place, plan_memo
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.passes.guard_indices import guard_indices
 from weft.graph.passes.manager import GraphReport, SavedPass, reproduce_graph
-from weft.graph.passes.place_nodes import place_nodes
+from weft.graph.passes.devices.place_nodes import place_nodes
 from weft.graph.passes.pipeline import GRAPH_PASSES, optimize
 from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.simplify_calls import simplify_calls

@@ -19,10 +19,11 @@ host.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
+from weft.driver.device.main_arguments import GivenArguments, twin_of
 from weft.driver.host.crossings import HOSTED
 from weft.driver.host.host_body import OUTSIDE
 from weft.ir import ONE, Const, Expr, Node, map_nodes, minimum, post_order
@@ -42,13 +43,11 @@ from weft.loop import (
     Kernel,
     Let,
     Load,
-    Param,
     Program,
     Seq,
     Stmt,
     Store,
     Thread,
-    Twins,
     View,
     While,
     buffers_of,
@@ -61,9 +60,6 @@ from weft.loop import (
 from weft.lower import Steps, StmtRewriter, Visited
 from weft.support.errors import LoweringError
 from weft.targets import Target
-
-DEVICE = "global@1"
-"""The scope of the device's memory."""
 
 TOO_LARGE: Final = "a tensor has more bytes than a kernel of this device takes in a buffer"
 
@@ -93,7 +89,7 @@ def place_on_device(host: Program, target: Target, states: Set[str] = frozenset(
 
 def _declared(kernel: Function, module: str) -> Function:
     """Returns the declaration of a kernel, with the loops that tell its grid."""
-    params = [_twin(p) if isinstance(p, Buffer) else p for p in kernel.params]
+    params = [twin_of(p) if isinstance(p, Buffer) else p for p in kernel.params]
     loops: list[For] = []
     s = kernel.body
     while isinstance(s, For | Alloc):
@@ -104,11 +100,6 @@ def _declared(kernel: Function, module: str) -> Function:
     for f in reversed(loops):
         body = For(f.var, f.begin, f.extent, f.kind, body, f.notes)
     return Function(kernel.name, tuple(params), body, (Kernel(), External(module)))
-
-
-def _twin(b: Buffer, name: str | None = None) -> Buffer:
-    """Returns a buffer of the same size in the device's memory."""
-    return Buffer(b.name if name is None else name, b.shape, b.dtype, DEVICE)
 
 
 def _planned(f: Function) -> Function:
@@ -124,98 +115,24 @@ def _planned(f: Function) -> Function:
     return f.with_body(map_nodes(f.body, change))
 
 
-@dataclass(frozen=True)
-class _Moved:
-    """A tensor of the caller's that is copied to its *twin*, in the memory of the device or of the processor, or from it."""
-
-    word: str
-    tensor: Buffer
-    twin: Buffer
-
-    def copied(self) -> Stmt:
-        """Returns the copy of an input to its twin, or of an output from it."""
-        to, source = (self.twin, self.tensor) if self.word.startswith("in") else (self.tensor, self.twin)
-        return copy(to, FIRST, source, FIRST, self.tensor.shape[0])
-
-
-@dataclass
-class _Arguments:
-    """The arguments of `main`, with the words that say which they are, and the tensors that are moved."""
-
-    params: list[Param] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
-    moved: list[_Moved] = field(default_factory=list)
-
-    def keep(self, p: Param, word: str) -> None:
-        """Adds an argument."""
-        self.params.append(p)
-        self.words.append(word)
-
-    @property
-    def notes(self) -> tuple[Entry | Twins, ...]:
-        """The notes of `main`: a call may be given the tensors that are moved where their twins are."""
-        entry = Entry("main", tuple(self.words))
-        names, tensors = [m.twin.name for m in self.moved], [m.tensor.name for m in self.moved]
-        return (entry, Twins(tuple(names), tuple(tensors))) if names else (entry,)
-
-
 def _main(f: Function, note: Entry, most: int | None, states: Set[str]) -> Function:
     """Returns `main` over buffers of the device: inputs but for *states* are copied there first, outputs back last.
 
     Those that kernels of the processor read, or they alone write, are used where the caller has them.
     """
-    given = list(zip(f.params, note.args, strict=True))
-    here = {p: word for p, word in given if isinstance(p, Buffer) and p.scope != HOSTED and word != "outside"}
-    twins = {p: _twin(p, None if w in ("constants", *states) else f"{p.name}_device") for p, w in here.items()}
+    given = GivenArguments(f.params, note.args, states)
     body = _WithoutReports().rewrite(f.body)
     last = _Last() if _is_straight(body) else None
-    body = _OnDevice(dict(twins), most, last).rewrite(body)
-    used = set(buffers_of(body))
-    made = _arguments(given, here, twins, used, states)
-    checks = [c for p in made.params if isinstance(p, Buffer) and twins.get(p, p) in used for c in check_bytes(p, most)]
-    hosts = {m.word for m in made.moved if m.twin.scope == HOSTED}
-    before = [m.copied() for m in made.moved if m.word.startswith("in")]
-    after = [
-        m.copied() for m in made.moved if m.word.startswith("out") and (m.twin.scope == HOSTED or m.word not in hosts)
-    ]
-    body = seq(*checks, *before, body, *after)
-    own = [
-        *[m.twin for m in made.moved],
-        *[twins[p] for p, word in here.items() if word == "arena" and twins[p] in used],
-    ]
+    body = _OnDevice(dict(given.twins), most, last).rewrite(body)
+    made = given.kept(set(buffers_of(body)))
+    body = seq(*[c for p in made.tensors for c in check_bytes(p, most)], *made.before, body, *made.after)
+    own = list(made.memory)
     if last is not None:
         body = seq(body, *last.copies, *last.checks)
         own += last.memory
     for b in reversed(own):
         body = Alloc(b, body)
     return Function(f.name, tuple(made.params), body, made.notes)
-
-
-def _arguments(
-    given: Sequence[tuple[Param, str]],
-    here: Mapping[Buffer, str],
-    twins: Mapping[Buffer, Buffer],
-    used: Set[Buffer],
-    states: Set[str],
-) -> _Arguments:
-    """Returns the arguments of `main`, of those *given* to it; *here* are the buffers that have *twins* on the device."""
-    made, tensors = _Arguments(), {word: p for p, word in here.items() if word not in ("arena", "constants")}
-    for p, word in given:
-        if not isinstance(p, Buffer):
-            made.keep(p, word)
-        elif p.scope == HOSTED and word in tensors and p in used:
-            made.moved.append(_Moved(word, tensors[word], p))
-        elif p.scope == HOSTED and p in used:
-            made.keep(p, word)
-        elif p not in here:
-            continue
-        elif word == "constants" or word in states:
-            made.keep(twins[p], "constants@1" if word == "constants" else word)
-        elif word != "arena":
-            made.keep(p, word)
-            if twins[p] in used:
-                made.moved.append(_Moved(word, p, twins[p]))
-    return made
 
 
 @dataclass
@@ -272,7 +189,7 @@ class _OnDevice(StmtRewriter):
                     f"{b.name} is kept memory that grows in a call, which devices do not have yet",
                     hint="compile this model for a cpu target",
                 )
-            self.twins[b] = _twin(b)
+            self.twins[b] = twin_of(b)
         return self.twins[b]
 
     def visit_alloc(self, s: Alloc) -> Steps:
@@ -289,7 +206,7 @@ class _OnDevice(StmtRewriter):
             return seq(*check_bytes(made, self.most), read(View(made, source, offset, (yield s.body))))
         if s.buffer.scope == HOSTED:
             return View(s.buffer, s.source, s.offset, (yield s.body))
-        made = self.twins[s.buffer] = _twin(s.buffer, f"{s.buffer.name}_device")
+        made = self.twins[s.buffer] = twin_of(s.buffer, f"{s.buffer.name}_device")
         body = yield s.body
         if made not in buffers_of(body):  # it is written by the processor alone
             return View(s.buffer, s.source, s.offset, body)
@@ -323,7 +240,7 @@ class _OnDevice(StmtRewriter):
     def check_last(self, s: Assert, last: _Last) -> Stmt:
         """Leaves a check for the end; the values that it is about stay in the device's memory until then."""
         own, (cond, *values) = self.own_elements([s.cond, *s.values], is_there=True)
-        kept = {n: b if n.buffer.scope == HOSTED else _twin(b, f"{b.name}_device") for n, b in own.items()}
+        kept = {n: b if n.buffer.scope == HOSTED else twin_of(b, f"{b.name}_device") for n, b in own.items()}
         last.memory += dict.fromkeys([*own.values(), *kept.values()])
         last.copies += [copy(b, FIRST, kept[n], FIRST, ONE) for n, b in own.items() if kept[n] is not b]
         last.checks.append(Assert(cond, s.message, tuple(values)))

@@ -17,7 +17,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 
-from weft.driver.host.crossings import uses_processor
 from weft.driver.host.entry_plan import plan_function, size_sources, with_bound_lengths
 from weft.driver.host.host_body import OUTSIDE, HostBody, late_shape
 from weft.driver.host.host_control import control_flow
@@ -62,23 +61,19 @@ def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Ma
     given = [b for b, v in zip(outs, graph.outputs, strict=True) if not fused.stage(*v.shape)]
     arenas, kept = arenas_of(plan, arena), kept_buffers(fused, plan)
     memory = HostMemory(fused, plan, constants, weights, ins, outs, arenas, itertools.count(), kept)
-    there = TensorsThere(memory) if uses_processor(fused) else None
+    there = TensorsThere(memory)
 
     def ask(number: int, body: Stmt) -> Stmt:
         v = graph.outputs[number]
         asked = Buffer(f"asked{number}", late_shape(v), v.dtype, LateMemory(is_kept=False, number=number).scope)
-        if there is not None:
-            body = there.late_output(number, asked, body)
-        return Alloc(asked, View(outs[number], asked, ZERO, body))
+        return Alloc(asked, View(outs[number], asked, ZERO, there.late_output(number, asked, body)))
 
-    body = HostBody(memory if there is None else there.memory, kernels, ask, control_flow).statements()
-    if there is not None:
-        body = there.around(body)
+    body = there.around(HostBody(there.memory, kernels, ask, control_flow).statements())
     context = [arena, weights, *([OUTSIDE] if any(f.on_demand for f in fused.all_graphs) else [])]
     body = with_bound_lengths(graph, body)
     for var, size in told.items():
         body = Let(var, size, body)
-    beside = {} if there is None else there.params()
+    beside = there.params()
     params: tuple[Param, ...] = (*ins, *given, *context, *beside, *shown.values())
     words = [*[b.name for b in (*ins, *given, *context)], *beside.values()]
     words += [f"in{s.number}.{s.dimension}" for s in shown]

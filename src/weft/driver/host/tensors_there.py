@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from weft.driver.host.crossings import crossings_of
+from weft.driver.host.crossings import NONE_CROSS, crossings_of, uses_processor
 from weft.driver.host.host_memory import HostMemory, hosted, memory_beside
 from weft.graph import Value
 from weft.ir import ZERO
@@ -17,13 +17,17 @@ from weft.loop import Alloc, Buffer, Stmt, View, copy, seq
 
 
 class TensorsThere:
-    """The tensors of a model beside those in a device's *memory*; `memory` is that with them beside it."""
+    """The tensors of a model beside those in a device's *memory*; `memory` is that with them beside it.
+
+    There are none where the processor runs no kernels, or all.
+    """
 
     def __init__(self, memory: HostMemory) -> None:
-        self.crossings = crossings_of(memory.fused)
+        self.is_used = uses_processor(memory.fused)
+        self.crossings = crossings_of(memory.fused) if self.is_used else NONE_CROSS
         self.ins, self.outs = [hosted(b) for b in memory.ins], [hosted(b) for b in memory.outs]
         beside = memory_beside(memory, self.ins, self.outs, hosted(memory.arenas[0]), hosted(memory.weights))
-        self.memory = replace(memory, crossings=self.crossings, beside=beside)
+        self.memory = replace(memory, crossings=self.crossings, beside=beside) if self.is_used else memory
         self.arena, self.weights = beside.arenas[0], beside.weights
 
     def params(self) -> dict[Buffer, str]:
@@ -36,7 +40,7 @@ class TensorsThere:
             for k, v in enumerate(graph.outputs)
             if fused.root(v) in self.crossings.made_there and not fused.stage(*v.shape)
         }
-        return {**read, **made, self.arena: "arena", self.weights: "constants"}
+        return {**read, **made, self.arena: "arena", self.weights: "constants"} if self.is_used else {}
 
     def around(self, body: Stmt) -> Stmt:
         """Returns *body* with memory for the outputs that are not the caller's, but for late ones."""

@@ -7,7 +7,6 @@
 #define PAGE 4096
 #define TENSOR_ROW 12
 #define DIM_ROW 12
-#define PROCESSOR "weft.processor" /* the feature of one some of whose kernels run on the host's processor */
 #define DEVICE "weft.device" /* the feature of a model whose kernels run on one, which a Weft without devices lacks */
 
 static int32_t inconsistent(weft_error *error) {
@@ -117,7 +116,7 @@ static int32_t check_features(const weft_model *m, weft_error *error) {
   weft_processor_read(&processor);
   for (int32_t i = 0; i < m->features; i++) {
     if (weft_same(weft_feature_at(m, i), "weft.state") || weft_same(weft_feature_at(m, i), "weft.initial")) continue; /* as some lack */
-    if (m->on_device && (weft_same(weft_feature_at(m, i), DEVICE) || weft_same(weft_feature_at(m, i), PROCESSOR))) continue;
+    if (m->on_device && (weft_same(weft_feature_at(m, i), DEVICE) || weft_same(weft_feature_at(m, i), "weft.processor"))) continue;
     if (weft_same(weft_feature_at(m, i), "weft.random")) continue;
 #ifndef WEFT_FREESTANDING
     if (weft_same(weft_feature_at(m, i), "weft.strings") || weft_same(weft_feature_at(m, i), "weft.tokens") ||

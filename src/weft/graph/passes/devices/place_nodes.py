@@ -7,12 +7,13 @@ Each node has up to four alternatives: it is computed on the device or on the pr
 memory alone or copied to the other one too. A node reads its inputs in the memory of what computes it. A caller may have inputs
 and outputs in either memory, so that to bring them there costs nothing here: what a device is asked for stays there unless that
 runs badly. The values that a region is given, and those that it leaves, are in the device's memory; constants are in both.
-`cost.graph.placement` estimates the times, unless the planner knows them; `layout.pbqp` solves the problem.
+`cost.graph.device_placement` estimates the times, unless the planner knows them; `layout.pbqp` solves the problem.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from enum import IntEnum
 from math import inf, isfinite, prod
 
 from weft.cost import (
@@ -40,11 +41,14 @@ from weft.graph.layout.pbqp import Costs, Edge, pick_cheapest, solve
 from weft.targets import Target
 from weft.te import OpClass, to_program
 
-_DEVICE, _DEVICE_COPIED, _PROCESSOR, _PROCESSOR_COPIED = range(4)
-"""The alternatives: on the device, and copied to the host's memory; on the processor, and copied to the device's."""
 
-_ON_DEVICE = (_DEVICE, _DEVICE_COPIED)
-_ON_PROCESSOR = (_PROCESSOR, _PROCESSOR_COPIED)
+class _At(IntEnum):
+    """The alternatives: on the device, and copied to the host's memory; on the processor, and copied to the device's."""
+
+    DEVICE = 0
+    DEVICE_COPIED = 1
+    PROCESSOR = 2
+    PROCESSOR_COPIED = 3
 
 
 def place_nodes(
@@ -89,7 +93,7 @@ class _Placement:
                 self._use(made, self.numbers[n.output])
         for v in graph.outputs if is_region else ():
             if v in self.numbers:  # others are constants
-                self.costs[self.numbers[v]][_PROCESSOR] = inf
+                self.costs[self.numbers[v]][_At.PROCESSOR] = inf
 
     def _add(self, maker: Node | None, values: Collection[Value], times: list[float]) -> None:
         """Adds what computes *values*, with its times on the device and on the processor."""
@@ -104,10 +108,8 @@ class _Placement:
     def _use(self, made: int, used: int) -> None:
         """Lets a value be read only in the memory of its reader."""
         matrix = [[0.0] * len(self.costs[made]) for _ in self.costs[used]]
-        for k in _ON_DEVICE:
-            matrix[_PROCESSOR][k] = inf
-        for k in _ON_PROCESSOR:
-            matrix[_DEVICE][k] = inf
+        for at in _At:
+            matrix[_At.PROCESSOR if at < _At.PROCESSOR else _At.DEVICE][at] = inf
         self.edges[made, used] = matrix
 
     def _times(self, n: Node) -> list[float]:
@@ -138,12 +140,12 @@ class _Placement:
             node = self.makers[k]
             if node is None or node not in open_nodes:
                 return pick_cheapest(k, costs)
-            kinds = {RunOn(processor=False): costs[:_PROCESSOR], RunOn(processor=True): costs[_PROCESSOR:]}
+            kinds = {RunOn(processor=False): costs[: _At.PROCESSOR], RunOn(processor=True): costs[_At.PROCESSOR :]}
             every = by_cost([Candidate(run_on, float(c.min())) for run_on, c in kinds.items()])
             candidates = tuple([c for c in every if isfinite(c.cycles)]) or (every[0],)
             chosen = choose(candidates)
             found[node] = candidates, chosen
-            return pick_cheapest(k, kinds[chosen.decision]) + (_PROCESSOR if chosen.decision.processor else 0)
+            return pick_cheapest(k, kinds[chosen.decision]) + (_At.PROCESSOR if chosen.decision.processor else 0)
 
         solve(self.costs, self.edges, pick)
         return found

@@ -89,8 +89,8 @@ def test_types_that_the_device_lacks_are_the_processors() -> None:
 def test_what_lowering_refuses_is_the_processors() -> None:
     graph = Graph()
     x = graph.input("x", (65536, 8), f32)
-    found = graph.add("cumsum", [graph.add("matmul", [x, graph.constant(np.ones((8, 8), np.float32))])],
-                      axis=1, exclusive=False, reverse=False)  # fmt: skip
+    product = graph.add("matmul", [x, graph.constant(np.ones((8, 8), np.float32))])
+    found = graph.add("cumsum", [product], axis=1, exclusive=False, reverse=False)
     graph.output(graph.add("softmax", [found], axis=-1), "y")
     asked: list[str] = []
 
