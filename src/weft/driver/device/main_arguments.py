@@ -42,7 +42,7 @@ class MovedTensor:
 class KeptArguments:
     """The arguments that `main` takes, with the words that say which they are.
 
-    *tensors* are those in the device's memory, or copied there. For those that are *moved*, and for the arena, `main` has *memory*
+    *tensors* are those in the device's memory, or copied there. For those that are *moved*, and the arena, `main` has *memory*
     of its own.
     """
 
