@@ -18,14 +18,14 @@ def check_values(fused: FusedGraph, target: Target) -> None:
         if v.dtype.name in target.isa.missing_types:
             raise InputError(
                 f"{where}{v.name or 'a value'} is of type {v.dtype}, which {target.name} does not compute with",
-                hint="convert the model to float32, or compile it for a cpu target",
+                hint=f'convert the model to float32, or compile it for a cpu target, or for "{target.name}+cpu"',
             )
         known = [int(n.value) for n in v.shape if isinstance(n, Const)]
         size, most = v.dtype.bytes * prod(known), _most(target, is_known=len(known) == len(v.shape))
         if most is not None and size > most:
             raise InputError(
                 f"{where}{v.name or 'a value'} has {size} bytes, and a kernel of {target.name} takes at most {most} in a buffer",
-                hint="use a smaller batch, or compile this model for a cpu target",
+                hint=f'use a smaller batch, or compile this model for a cpu target, or for "{target.name}+cpu"',
             )
 
 
