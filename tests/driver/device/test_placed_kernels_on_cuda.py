@@ -14,7 +14,7 @@ from tests.runtime.devices.fake_driver import FakeDriver
 
 import weft
 from weft.cost import Plan, RunOn
-from weft.driver.build import build
+from weft.driver.build import Compilation, build
 from weft.driver.options import CompileOptions
 
 Array = np.ndarray[Any, Any]
@@ -57,15 +57,18 @@ def test_calls_of_the_processor_see_what_the_device_has_made(seed: int, driver: 
         check_same(there.run(given), here.run(given))
 
 
-def test_the_processor_waits_for_what_it_reads_alone(driver: FakeDriver) -> None:
-    """By a plan that says where each node runs."""
+def placed_by_hand(*there: str) -> Compilation:
+    """Returns the model by a plan that has only the nodes of these results on the processor."""
     plan = build(between(), "cuda+cpu").graph_plan
-    moved = [
-        replace(s, decision=RunOn(processor=s.subject == "b")) for s in plan.steps if isinstance(s.decision, RunOn)
+    steps = [
+        replace(s, decision=RunOn(processor=s.subject in there)) if isinstance(s.decision, RunOn) else s
+        for s in plan.steps
     ]
-    asked = iter(moved)
-    steps = [next(asked) if isinstance(s.decision, RunOn) else s for s in plan.steps]
-    made = build(between(), "cuda+cpu", graph_plan=Plan(tuple(steps)))
+    return build(between(), "cuda+cpu", graph_plan=Plan(tuple(steps)))
+
+
+def test_the_processor_waits_for_what_it_reads_alone(driver: FakeDriver) -> None:
+    made = placed_by_hand("b")
     assert [name for name, device in devices_of(made).items() if device == "cpu"] == ["cumsum"]
     here, there = weft.compile(between()), weft.Model(made.package)
     for given in feeds(3):
@@ -73,3 +76,14 @@ def test_the_processor_waits_for_what_it_reads_alone(driver: FakeDriver) -> None
         check_same(there.run(given), here.run(given))
     called = Counter([line.split()[0] for line in driver.calls()])
     assert called["cuStreamSynchronize"] == 2  # for the sums, and for all results at the end
+
+
+def test_launches_behind_a_call_of_the_processor_are_a_graph(driver: FakeDriver) -> None:
+    """Those before it are too few for one."""
+    there = weft.Model(placed_by_hand("b", "best").package)
+    here = weft.compile(between())
+    for given in feeds(6):
+        check_same(there.run(given), here.run(given))
+    assert there.device is not None
+    counts = there.device.calls.counts()
+    assert (counts["captured"], counts["replayed"]) == (1, 5)
