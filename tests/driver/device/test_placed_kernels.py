@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -159,7 +161,7 @@ def test_what_goes_step_by_step_is_placed_on_the_processor() -> None:
     made = build(detector(), THREADS, CompileOptions(verify=True))
     places = devices_of(made)
     on_device = {name for name, device in places.items() if device == "opencl"}
-    assert on_device == {"conv2d_implicit_relu", "conv2d_implicit_relu_1", "reduce_mean"} or len(on_device) == 3
+    assert len(on_device) == 3  # two convolutions, and the means
     assert {name for name in places if "conv2d" in name} < on_device
     there = {"top_k", "cumsum", "nonzero_positions", "nms_selection"}
     assert there <= set(places) - on_device
@@ -367,6 +369,21 @@ def test_a_file_has_the_code_of_both(tmp_path: Path) -> None:
     check_same(found.run([image()]), made.run([image()]))
     with pytest.raises(ArtifactError):
         weft.load(data.replace(b"weft.processor\0", b"weft.processes\0"))
+
+
+@needs_opencl
+def test_a_file_is_loaded_without_the_compiler(tmp_path: Path) -> None:
+    model = weft.compile(detector(), target=THREADS)
+    model.save(tmp_path / "m.weft")
+    np.save(tmp_path / "x.npy", image())
+    code = (
+        "import sys, numpy as np, weft; m = weft.load(sys.argv[1]); np.savez(sys.argv[3], *m(np.load(sys.argv[2])));"
+        "print(sorted({'llvmlite', 'onnx', 'weft.ir', 'weft.driver', 'weft.codegen'} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", code, *[str(tmp_path / n) for n in ("m.weft", "x.npy", "y.npz")]]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+    check_same(list(np.load(tmp_path / "y.npz").values()), model.run([image()]))
 
 
 @needs_opencl
