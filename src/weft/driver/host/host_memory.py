@@ -124,7 +124,7 @@ def memory_beside(
 ) -> HostMemory:
     """Returns the memory of the host's processor beside a device's *memory*: the same values, in the same places."""
     late = {stage: hosted(b) for stage, b in memory.arenas.items() if stage > 0}
-    return replace(memory, ins=ins, outs=outs, arenas={0: arena, **late}, weights=weights, kept={})
+    return replace(memory, ins=ins, outs=outs, arenas={0: arena, **late}, weights=weights)
 
 
 def arenas_of(plan: MemoryPlan, first: Buffer) -> Mapping[int, Buffer]:
