@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.codegen.interp import LateArrays, run
 from weft.driver.build import Compilation
+from weft.driver.device.inline_kernels import kernel_names
 from weft.loop import Buffer, Entry, Function, Program, find_note, link_programs, parse_program
 from weft.runtime.lazy_constants import in_memory
 from weft.runtime.package import Package, StateSpec
@@ -48,8 +49,15 @@ def new_states(package: Package) -> list[InterpretedState]:
 
 
 def linked(made: Compilation, host: Program | None = None) -> Program:
-    """Returns a model's host program with its kernels' loops in the place of declarations."""
-    return link_programs(host or made.host, {k.name: parse_program(k.flat) for k in made.kernels.values()})
+    """Returns a model's host program with its kernels' loops in the place of declarations, those of a device grid by grid."""
+    code: dict[str, Program] = {}
+    for key, k in made.kernels.items():
+        flat = parse_program(k.flat)
+        code[k.name] = flat
+        if made.target_of(key).kind == "grid":
+            names = kernel_names(k.name, k.symbol, flat)
+            code |= {name: Program((f,)) for (_, name), f in zip(names, flat.functions[1:], strict=True)}
+    return link_programs(host or made.host, code)
 
 
 def interpret_model(
@@ -97,8 +105,8 @@ def interpret_host(
     main = _entries(program)["main"]
     given["constants"] = np.zeros(0, np.uint8) if constants is None else constants
     for word, p in zip(_words(main), main.params, strict=True):
-        if word == "constants" and isinstance(p, Buffer):
-            given[word] = given[word][: int(p.shape[0].value)]  # type: ignore[attr-defined]
+        if word.startswith("constants") and isinstance(p, Buffer):
+            given[word] = given["constants"][: int(p.shape[0].value)]  # type: ignore[attr-defined]
     run(program, [given[w] for w in _words(main)], main.name, late=late)
     made |= late.outputs
     for n, s in enumerate(states, first):

@@ -108,6 +108,17 @@ def test_kernels_for_a_device_that_is_not_here(cli: Cli) -> None:
     assert "[[threadgroup_position_in_grid]]" in done.out
 
 
+def test_kernels_of_two_machines(cli: Cli) -> None:
+    """Each is named with the machine that runs it."""
+    done = cli("inspect", "mlp.onnx", "--target", "metal+cpu", "--kernels")
+    head, _, *rows = done.out.splitlines()
+    assert head.split() == ["#", "kernel", "device", "calls", "code", "made", "in", "first", "for"]
+    facts = json.loads(cli("inspect", "mlp.onnx", "--target", "metal+cpu", "--json").out)
+    assert facts["target"] == "metal+cpu"
+    assert {k["device"] for k in facts["kernels"]} <= {"metal", "cpu"}
+    assert [row.split()[2] for row in rows] == [k["device"] for k in facts["kernels"]]
+
+
 def test_sections_come_together(cli: Cli) -> None:
     done = cli("inspect", "conv.onnx", "--graph", "--kernels", "--memory", "--schedule", "1", "--asm", "1")
     places = [done.out.index(t) for t in (" groups, ", "first for", "lower bound", "# made by", "\t.text")]

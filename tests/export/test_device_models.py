@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
 from tests.export.conftest import EXAMPLE, RT, STRICT, Library, build
 from tests.models import mlp
 
@@ -12,9 +13,11 @@ from weft.driver.build import build as compile_model
 from weft.runtime.artifact import write_artifact
 
 
-def test_a_model_for_a_device_is_refused_in_c(library: Library, tmp_path: Path) -> None:
-    write_artifact(compile_model(mlp(), "opencl", cache=None).package, tmp_path / "m.weft")
+@pytest.mark.parametrize("target", ["opencl", "opencl+cpu"])
+def test_a_model_for_a_device_is_refused_in_c(target: str, library: Library, tmp_path: Path) -> None:
+    """So is one some of whose kernels the processor runs."""
+    write_artifact(compile_model(mlp(), target, cache=None).package, tmp_path / "m.weft")
     program = build("gcc", tmp_path / "run", "-std=c99", *STRICT, f"-I{RT}", EXAMPLE, library("gcc", "-std=c99"))
     done = subprocess.run([program, tmp_path / "m.weft", "1"], input=b"", capture_output=True, check=False)
     assert done.returncode != 0
-    assert b"its kernels are for opencl, and only Python launches those of devices" in done.stderr
+    assert f"its kernels are for {target}, and only Python launches those of devices".encode() in done.stderr

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # these import the compiler, which an artifact does without
     from weft.driver.kernel import Kernel, KernelRequest
     from weft.frontends.onnx.support import Support
     from weft.records import Record
+    from weft.targets import Target
 
 SHORTENED = "# shortened to be read; --full, or a pipe, shows the program as the parser reads it"
 """The heading of a kernel's loops on a terminal, where they are printed in a shortened form."""
@@ -151,21 +152,28 @@ class _Chosen:
             _print([_head(self.made, self.plan), *lines], short)
         if self.asm is not None:
             _print([_head(self.made, self.asm)], short)
-            _print(self.asm.assembly(self.made.target).splitlines(), short)
+            _print(self.asm.assembly(self._target(self.asm)).splitlines(), short)
 
     def _plan_lines(self, questions: Sequence[Question], record: Record | None) -> list[str]:
         """Returns the lines of the decisions about a kernel or the graph."""
         is_shipped = record is not None and self.made.records.is_shipped(record)
         return list(resolve(PLAN_LINES)(questions, record, is_shipped=is_shipped))
 
+    def _key(self, kernel: Kernel) -> str:
+        """Returns the key of *kernel*."""
+        return next(key for key, k in self.made.kernels.items() if k is kernel)
+
     def _request(self, kernel: Kernel) -> KernelRequest:
         """Returns the request that *kernel* was made from."""
-        key = next(key for key, k in self.made.kernels.items() if k is kernel)
-        return self.made.requests[key]
+        return self.made.requests[self._key(kernel)]
+
+    def _target(self, kernel: Kernel) -> Target:
+        """Returns the machine that runs *kernel*."""
+        return self.made.target_of(self._key(kernel))
 
     def _questions(self, kernel: Kernel) -> Sequence[Question]:
         """Returns the choices behind *kernel*."""
-        questions: Sequence[Question] = resolve(QUESTIONS)(self._request(kernel), self.made.target)
+        questions: Sequence[Question] = resolve(QUESTIONS)(self._request(kernel), self._target(kernel))
         return questions
 
     def facts(self) -> dict[str, object]:
@@ -185,7 +193,7 @@ class _Chosen:
             facts = resolve(PLAN_FACTS)(self._questions(self.plan), self._request(self.plan).record)
             found["plan"] = {"kernel": self.plan.name, **facts}
         if self.asm is not None:
-            found["asm"] = {"kernel": self.asm.name, "text": self.asm.assembly(made.target)}
+            found["asm"] = {"kernel": self.asm.name, "text": self.asm.assembly(self._target(self.asm))}
         return found
 
 
@@ -252,17 +260,17 @@ def _rows(made: Compilation) -> list[dict[str, object]]:
             "calls": calls[key],
             "code_bytes": k.code_bytes,
             "seconds": k.seconds,
-            "device": _device(made),
+            "device": _device(made.target_of(key)),
             "first_call": sources[key],
         }
         for key, k in made.kernels.items()
     ]
 
 
-def _device(made: Compilation) -> str:
-    """Returns the name of the device that runs the kernels: the one that this machine has for the target, else the target's."""
-    names = device_names(made.target.isa.language)
-    return printable_line(names[0]) if names else made.target.name
+def _device(target: Target) -> str:
+    """Returns the name of the device that runs kernels: the one that this machine has for their target, else the target's."""
+    names = device_names(target.isa.language)
+    return printable_line(names[0]) if names else target.name
 
 
 def _facts(made: Compilation) -> dict[str, object]:
@@ -321,12 +329,15 @@ def _show_signature(title: str, package: Package) -> None:
 
 def _show_kernels(made: Compilation) -> None:
     cells = []
+    is_mixed = made.target.processor is not None
     for n, row in enumerate(_rows(made), 1):
         size, seconds = human_bytes(int(str(row["code_bytes"]))), human_seconds(float(str(row["seconds"])))
-        cells.append([str(n), str(row["name"]), str(row["calls"]), size, seconds, str(row["first_call"])])
-    if made.target.kind == "grid":
-        print_text(f"all kernels are for {_device(made)}, in {made.target.isa.language}")
-    print_table(("#", "kernel", "calls", "code", "made in", "first for"), cells, elastic="first for")
+        where = [str(row["device"])] if is_mixed else []
+        cells.append([str(n), str(row["name"]), *where, str(row["calls"]), size, seconds, str(row["first_call"])])
+    if made.target.kind == "grid" and not is_mixed:
+        print_text(f"all kernels are for {_device(made.target)}, in {made.target.isa.language}")
+    heads = ["#", "kernel", *(["device"] if is_mixed else []), "calls", "code", "made in", "first for"]
+    print_table(heads, cells, elastic="first for")
 
 
 def _show_support(path: Path, *, as_json: bool) -> None:

@@ -16,6 +16,8 @@ def targets(as_json: Json = False) -> None:
         weft targets
 
         weft compile model.onnx -o model.weft --target "cpu -mattr=avx2"
+
+    A device and the host's processor share a model, so that each runs the nodes that suit it, with --target cuda+cpu.
     """
     rows = [(name, preset()) for name, preset in PRESETS.items()]
     if as_json:

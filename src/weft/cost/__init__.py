@@ -57,6 +57,7 @@ from weft.cost.graph.matrix_convolutions import (
 )
 from weft.cost.graph.combining import CombineProducts, combine_product_plans
 from weft.cost.graph.rounded_attention import RoundedAttention, rounded_attention_plans
+from weft.cost.graph.device_placement import NodeWork, RunOn, crossing_time, device_time, processor_time, work_of
 from weft.cost.graph.packing import (
     PANEL_VECTORS, GridOperand, Panel, RightOperand, RightProblem, TurnedWeight, grid_operand_plans, panel_plans,
     right_operand_plans, turned_weight_plans,
@@ -150,6 +151,7 @@ __all__ = [
     "ReductionParts", "RowBlock", "RowGroup", "RowThreads", "RowsAtOnce", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE",
     "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHORT_TRANSFORM", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED",
     "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "SharePatches", "SharedColumns",
+    "NodeWork", "RunOn", "crossing_time", "device_time", "processor_time", "work_of",
     "SharedTile", "SketchProblem", "SkipPadding",
     "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "Takes", "ThreadBlock", "Tile",
     "TileOrder", "TileProblem", "TiledProduct",

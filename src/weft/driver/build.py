@@ -20,6 +20,7 @@ from weft.driver.device.device_package import device_host
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.driver.export.artifact_notes import arena_bytes, hash_files, notes_of
 from weft.driver.groups.build_kernels import build_kernels
+from weft.driver.groups.device_refusals import DeviceRefusals
 from weft.driver.groups.group_targets import TargetOf, module_names, with_features, with_own_targets
 from weft.driver.host.choose_versions import Schedules, choose_versions
 from weft.driver.host.entry import place_constants
@@ -44,6 +45,7 @@ from weft.graph import (
     FusedGraph,
     Graph,
     MemoryPlan,
+    Node,
     Value,
     find_in_place,
     fuse,
@@ -51,10 +53,12 @@ from weft.graph import (
     optimize,
     order_groups,
     place_concats,
+    place_nodes,
     plan_memory,
     put_checks_last,
     states_in_place,
     verify_graph,
+    with_copied_outputs,
 )
 from weft.loop import Program, verify_host
 from weft.lower import passes_for
@@ -102,6 +106,11 @@ class Compilation:
         """The number of kernels taken from the cache."""
         return sum(not k.spans for k in self.kernels.values())
 
+    def target_of(self, key: str) -> Target:
+        """Returns the machine that runs a kernel, by its key: the model's, or its own, as the processor beside a device."""
+        own = self.requests[key].target
+        return self.target.alone if own is None else own
+
 
 def build(
     model: object,
@@ -148,7 +157,7 @@ def build(
         in_place = values_in_place(fused, chosen, machine)
         requests = kernel_requests(fused, chosen, in_place, choose, graphs.schedules)
         requests = with_own_targets(requests, fused, target_of, machine)
-        kernels = build_kernels(requests, machine, chosen, cache, pool, clock, records)
+        kernels = build_kernels(requests, machine.alone, chosen, cache, pool, clock, records)
         clock.begin("link")
         plan = plan_calls(fused, {key: k.workspaces for key, k in kernels.items()}, chosen, in_place)
         host = host_program(
@@ -273,11 +282,19 @@ def fuse_graph(
     options: CompileOptions,
     planner: Planner | None = None,
     schedules: Schedules | None = None,
+    *,
+    is_region: bool = False,
 ) -> FusedGraph:
     """Returns an optimized graph cut into kernels for *target*, in the order in which they run.
 
-    Kernels that are scheduled to decide are put into *schedules*.
+    Kernels that are scheduled to decide are put into *schedules*. With a processor beside a device, *planner* decides which runs
+    each node of the graph, or of the region that it is.
     """
+    on_processor: frozenset[Node] = frozenset()
+    if target.processor is not None:
+        graph = with_copied_outputs(graph)
+        deciding = planner if planner is not None else Choosing(target)
+        on_processor = place_nodes(graph, deciding, DeviceRefusals(target.alone, options), is_region=is_region)
     fused = fuse(
         graph,
         planner,
@@ -285,9 +302,10 @@ def fuse_graph(
         most_buffers=target.most_buffers,
         whole_attention=target.has_threads,
         read_once=not target.has_threads,
+        on_processor=on_processor,
     )
     made = put_checks_last(order_groups(place_concats(fused)) if options.shares_memory else fused)
-    whole = fuse_regions(made, lambda region: fuse_graph(region, target, options, planner, schedules))
+    whole = fuse_regions(made, lambda r: fuse_graph(r, target, options, planner, schedules, is_region=True))
     if planner is None or target.kind != "cpu" or not options.uses(VERSIONS):
         return whole
     return choose_versions(whole, planner, schedules)

@@ -53,7 +53,8 @@ def target_here(text: str, progress: Progress | None = None, cache: Cache | None
     Nothing is measured for a target that is another machine.
     """
     target = parse_target(text)
-    if target.isa.machine != machine_name() or not can_run(target):
+    machines = [t.isa.machine for t in (target, target.processor) if t is not None]
+    if machine_name() not in machines or not can_run(target):
         return target
     know_host(progress, cache)
     return parse_target(text)

@@ -71,7 +71,8 @@ def compile(
     - an `onnx.ModelProto`, a `torch.export.ExportedProgram`, or a lowered or exported JAX function;
     - a `torch.nn.Module` or a `jax.jit` function, traced with *example_inputs*: tensors in order or by name.
 
-    *target* names the target: see `weft targets`. *threads* bounds the threads of a call (default: the CPUs available to this
+    *target* names the target: see `weft targets`. "cuda+cpu" names a device, and the host's processor for the nodes that suit it
+    better. *threads* bounds the threads of a call (default: the CPUs available to this
     process) and never changes its results. *shapes* maps symbolic dimensions to sizes or ranges (`weft.Dim`, or text such as
     "1..64"), or inputs to whole shapes. *cache* reads and writes `weft-cache` in `$WEFT_CACHE_DIR` or `~/.cache/weft`: compiled
     models, and the kernels alone of models that are neither files nor bytes.

@@ -24,7 +24,8 @@ from weft.te import Tensor, placeholder
 
 def evaluation_target(target: Target) -> Target:
     """Returns the machine that constants of a model for *target* are computed for: *target*, where its code runs here."""
-    return target if can_run(target) and not target.isa.language else host()
+    own = target if target.processor is None else target.processor
+    return own if can_run(own) and not own.isa.language else host()
 
 
 class NativeEvaluator:

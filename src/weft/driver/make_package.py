@@ -42,7 +42,7 @@ def make_package(
         inputs=_specs(zip([v.name for v in graph.inputs], graph.inputs, strict=True), fused),
         outputs=_specs(zip(graph.output_names, graph.outputs, strict=True), fused),
         states=state_specs(fused, constants),
-        target=target.name,
+        target=target.title,
         machine=target.isa.machine,
         features=needed_features(graph, target),
     )

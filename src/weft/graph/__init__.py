@@ -12,7 +12,7 @@ from weft.graph.core.graph_state import Growth, State
 from weft.graph.core.state_pairs import Pair, bound_lengths, state_pairs
 from weft.graph.core.type_text import attribute_text, dim_text, type_text
 from weft.graph.core.verify import verify_graph
-from weft.graph.fusion.fuse_operators import fuse
+from weft.graph.fusion.fuse_operators import fuse, with_copied_outputs
 from weft.graph.fusion.fuse_regions import fuse_regions
 from weft.graph.fusion.groups import FusedGraph, Group, Version
 from weft.graph.fusion.node_facts import facts_of
@@ -28,6 +28,7 @@ from weft.graph.memory.plan_memory import Location, MemoryPlan, Place, alternati
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.passes.guard_indices import guard_indices
 from weft.graph.passes.manager import GraphReport, SavedPass, reproduce_graph
+from weft.graph.passes.devices.place_nodes import place_nodes
 from weft.graph.passes.pipeline import GRAPH_PASSES, optimize
 from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.simplify_calls import simplify_calls
@@ -82,6 +83,8 @@ __all__ = [
     "eliminate_dead_code",
     "facts_of",
     "find_in_place",
+    "place_nodes",
+    "with_copied_outputs",
     "fuse",
     "fuse_regions",
     "graph_text",

@@ -11,8 +11,8 @@
         pass
 
 Its statements are `Seq`, `Let`, `If`, `While`, `View`, `Alloc`, `Store`, `Assert`, and `Call`s of `COPY` or of functions that are
-declared only (`External`). Buffers of scope "global" are in the host's memory, space 0; those of scope "global@2" in that of
-device 2; an `Alloc` may also be of `late_memory`. A module's functions run where the buffers that they take are. A call of a
+declared only (`External`). Buffers of scope "global", or "global@0", are in the host's memory; those of scope "global@2" in that
+of device 2; an `Alloc` may also be of `late_memory`. A module's functions run where the buffers that they take are. A call of a
 `Kernel` is a launch; the grid is that of its bound loops.
 """
 
@@ -67,7 +67,7 @@ from weft.support.errors import VerifyError
 HOST: Final = 0
 """The space of the host's own memory."""
 
-_SCOPE: Final = re.compile(r"global(?:@([1-9]\d{0,2}))?", re.ASCII)
+_SCOPE: Final = re.compile(r"global(?:@(0|[1-9]\d{0,2}))?", re.ASCII)
 _VALUES: Final = (Const, Var, Cast, Neg, Not, Select)
 _STATEMENTS: Final = (Seq, Let, If, While, View, Alloc, Store, Assert, Call)
 

@@ -2,7 +2,7 @@
 
 from weft.runtime.device_arrays import DeviceArray
 from weft.runtime.model import Model, load
-from weft.runtime.package import DeviceCode, Package, Replay, StateSpec, TensorSpec
+from weft.runtime.package import DeviceCode, Package, ProcessorCode, Replay, StateSpec, TensorSpec
 from weft.runtime.model_state import State
 
-__all__ = ["DeviceArray", "DeviceCode", "Model", "Package", "Replay", "State", "StateSpec", "TensorSpec", "load"]
+__all__ = ["DeviceArray", "DeviceCode", "Model", "Package", "ProcessorCode", "Replay", "State", "StateSpec", "TensorSpec", "load"]

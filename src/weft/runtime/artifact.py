@@ -48,6 +48,9 @@ _INITIAL: Final = "initial"
 _NEEDS_STATES: Final = "weft.state"
 _NEEDS_INITIAL: Final = "weft.initial"
 _NEEDS_DEVICE: Final = "weft.device"
+_NEEDS_PROCESSOR: Final = "weft.processor"
+_OWN_FEATURES: Final = (_NEEDS_STATES, _NEEDS_INITIAL, _NEEDS_DEVICE, _NEEDS_PROCESSOR)
+"""The features that tell what is in a file, which its package has as such."""
 _TYPES: Final = list(SCALARS.values())
 _HINTS: Final = {
     _rt.UNREADABLE: "check the path",
@@ -144,6 +147,7 @@ def _features(package: Package) -> tuple[str, ...]:
         _NEEDS_STATES: bool(package.states),
         _NEEDS_INITIAL: any(s.initial for s in package.states),
         _NEEDS_DEVICE: package.replay is not None,
+        _NEEDS_PROCESSOR: package.replay is not None and package.replay.processor is not None,
     }
     return (*package.features, *[name for name, is_needed in own.items() if is_needed])
 
@@ -232,7 +236,7 @@ def read_artifact(
         readonly=None if is_on_device else found.readonly,
         target=notes.pop("target", ""),
         machine=notes.pop("machine", ""),
-        features=tuple([f for f in found.features if f not in (_NEEDS_STATES, _NEEDS_INITIAL, _NEEDS_DEVICE)]),
+        features=tuple([f for f in found.features if f not in _OWN_FEATURES]),
         arena=None if found.arena_bytes < 0 else found.arena_bytes,
         denormals="flush" if found.flush else "keep",
         notes=notes,

@@ -5,20 +5,23 @@
     HOST  the host program, as `native/launch` replays it        NAME  the names of the kernels, each ended by a zero
     KIND  the kind of device, by the language of its kernels     CODE  machine code, a section for each that there is
     TEXT  the kernels' source                                    USES  u32: in which CODE each kernel is
+    PROC  the image of the kernels that the processor runs       ENTR  u64: where its constants begin, and where each kernel does
 
-Numbers are little-endian. The sections follow one another to the end of the image; nothing in them is executed here.
+The last two are there where there are such kernels (the feature `weft.processor`): they are the callees behind the device's.
+Numbers are little-endian. The sections follow one another to the end of the image; nothing in them is executed here but PROC.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from typing import Final
 
 import numpy as np
 
-from weft.runtime.package import DeviceCode, Replay
+from weft.native import _rt
+from weft.runtime.package import DeviceCode, ProcessorCode, Replay
 from weft.support.errors import ArtifactError
 
 MAGIC: Final = b"WFDV"
@@ -26,6 +29,7 @@ _HEAD: Final = struct.Struct("<4sI")
 _ROW: Final = struct.Struct("<4sIQQ")
 _ONCE: Final = (b"HOST", b"KIND", b"TEXT", b"NAME", b"USES")
 _CODE: Final = b"CODE"
+_PROCESSOR: Final = (b"PROC", b"ENTR")
 
 
 def write_device_image(replay: Replay) -> bytes:
@@ -42,10 +46,31 @@ def write_device_image(replay: Replay) -> bytes:
         (b"NAME", names.encode()),
         (b"USES", uses.tobytes()),
         *[(_CODE, code) for code in distinct],
+        *_processor_sections(replay.processor),
     ]
     begins = accumulate([len(data) for _, data in sections], initial=_HEAD.size + _ROW.size * len(sections))
     rows = [_ROW.pack(kind, 0, at, len(data)) for (kind, data), at in zip(sections, begins, strict=False)]
     return b"".join([_HEAD.pack(MAGIC, len(sections)), *rows, *[data for _, data in sections]])
+
+
+def _processor_sections(code: ProcessorCode | None) -> list[tuple[bytes, bytes]]:
+    if code is None:
+        return []
+    image = bytes(memoryview(code.image))
+    readonly = len(image) if code.readonly is None else code.readonly
+    places = np.array([readonly, *code.offsets], "<u8")
+    return list(zip(_PROCESSOR, (image, places.tobytes()), strict=True))
+
+
+def _processor_of(found: Mapping[bytes, bytes]) -> ProcessorCode | None:
+    """Returns the kernels of the processor, if there are any; raises `ValueError` for those that are not in their image."""
+    if not set(_PROCESSOR) <= set(found):
+        return None
+    image, places = (found[kind] for kind in _PROCESSOR)
+    readonly, *offsets = np.frombuffer(places, "<u8").tolist()
+    if not offsets or readonly > len(image) or max(offsets) >= readonly:
+        raise ValueError
+    return ProcessorCode(_rt.Image(image, readonly), readonly, tuple(offsets))
 
 
 def read_device_image(image: memoryview, where: str) -> Replay:
@@ -53,19 +78,26 @@ def read_device_image(image: memoryview, where: str) -> Replay:
     try:
         parts = list(_sections(image))
         found = {kind: data for kind, data in parts if kind != _CODE}
-        if sorted(found) != sorted(_ONCE) or len(found) + sum(kind == _CODE for kind, _ in parts) != len(parts):
+        kinds = sorted(set(found) - set(_PROCESSOR)), set(found) & set(_PROCESSOR)
+        if (
+            kinds[0] != sorted(_ONCE)
+            or len(kinds[1]) == 1
+            or len(found) + sum(kind == _CODE for kind, _ in parts) != len(parts)
+        ):
             raise ValueError
         code = [data for kind, data in parts if kind == _CODE]
         names = found[b"NAME"].decode().split("\0")[:-1]
         binaries = [code[n] for n in np.frombuffer(found[b"USES"], "<u4").tolist()]
         if binaries and len(binaries) != len(names):
             raise ValueError
+        processor = _processor_of(found)
         device = DeviceCode(found[b"KIND"].decode(), found[b"TEXT"].decode(), tuple(names), tuple(binaries))
     except (ValueError, IndexError, struct.error):  # of which UnicodeDecodeError is one
         raise ArtifactError(
             "the file was altered: its kernels are not where it says", where=where, hint="compile the model again"
         ) from None
-    return Replay(found[b"HOST"], tuple([(None, 0) for _ in names]), device)
+    own = () if processor is None else processor.callees
+    return Replay(found[b"HOST"], (*[(None, 0) for _ in names], *own), device, processor)
 
 
 def _sections(image: memoryview) -> Iterator[tuple[bytes, bytes]]:

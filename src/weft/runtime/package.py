@@ -84,15 +84,31 @@ class DeviceCode:
 
 
 @dataclass(frozen=True)
+class ProcessorCode:
+    """The kernels that the host's processor runs beside a device: their image, code up to *readonly*, and where each begins."""
+
+    image: _rt.Image
+    readonly: int | None
+    offsets: tuple[int, ...]
+
+    @property
+    def callees(self) -> tuple[tuple[_rt.Image, int], ...]:
+        """The kernels as callees of a host program."""
+        return tuple([(self.image, offset) for offset in self.offsets])
+
+
+@dataclass(frozen=True)
 class Replay:
     """A host program as bytes that are replayed, and where its callees are: the image of a module, and an offset in it.
 
-    Where there is a *device*, its space is 1, and all callees are kernels of it, without an image.
+    Where there is a *device*, its space is 1, and the first callees are kernels of it, without an image; those of the *processor*
+    come behind them.
     """
 
     program: bytes
     callees: tuple[tuple[_rt.Image | None, int], ...]
     device: DeviceCode | None = None
+    processor: ProcessorCode | None = None
 
 
 @dataclass(frozen=True)
@@ -131,8 +147,10 @@ class Package:
     @property
     def code_bytes(self) -> int:
         """The bytes of the code, or of the kernels of a device."""
-        device = None if self.replay is None else self.replay.device
-        return len(self.image) if device is None else device.nbytes
+        replay = self.replay
+        if replay is None or replay.device is None:
+            return len(self.image)
+        return replay.device.nbytes + (0 if replay.processor is None else len(replay.processor.image))
 
     @property
     def kernel_source(self) -> str:

@@ -4,6 +4,7 @@ host()                                       this machine
 parse_target("cpu -mattr=avx2 -cores=4")
 parse_target("aarch64")
 parse_target("cuda -arch=sm_90")
+parse_target("cuda+cpu")                     a device, and the host's processor for what suits it better
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from typing import Final
 
@@ -86,11 +88,30 @@ _VARIANTS: Final[dict[str, tuple[str, Callable[[str], Target]]]] = {
 
 
 def parse_target(text: str) -> Target:
-    """Returns the target that *text* describes: a name of `PRESETS`, and `-cores=N` if need be.
+    """Returns the target that *text* describes: a name of `PRESETS`, and `-cores=N` if need be, or a device's and a processor's.
 
     Raises `InputError` for anything else.
     """
-    kind, *options = check_text("target", text, TARGETS).split() or [""]
+    first, plus, second = check_text("target", text, TARGETS).partition("+")
+    made = _parse_one(first)
+    return _beside(made, _parse_one(second)) if plus else made
+
+
+def _beside(device: Target, processor: Target) -> Target:
+    """Returns the target of a device with the host's processor beside it."""
+    if device.isa.language not in APIS:
+        raise InputError(f"{device.name} is no device", hint='name the device first, as in "cuda+cpu"')
+    if processor.kind != "cpu" or not processor.isa.machine:
+        raise InputError(
+            f"{processor.name} can't be beside {device.name}: it is no processor of a host",
+            hint=f'use "{device.name}+cpu"',
+        )
+    return replace(device, processor=processor)
+
+
+def _parse_one(text: str) -> Target:
+    """Returns the target that *text* describes, of one machine."""
+    kind, *options = text.split() or [""]
     kind = ALIASES.get(kind, kind)
     if kind not in PRESETS:
         raise InputError(f"there is no target {kind!r}", hint=TARGETS)
@@ -112,10 +133,10 @@ def parse_target(text: str) -> Target:
 def can_run(target: Target) -> bool:
     """Tells whether code for *target* runs on this machine: it is for this architecture, and for features that it has.
 
-    Source in C runs where there is a compiler, `cc`; kernels for a device where there is one.
+    Source in C runs where there is a compiler, `cc`; kernels for a device where there is one, and for the processor beside it.
     """
     if target.isa.language in APIS:
-        return bool(device_names(target.isa.language))
+        return bool(device_names(target.isa.language)) and (target.processor is None or can_run(target.processor))
     if target.isa.language:
         return target.isa.language == "c" and shutil.which("cc") is not None
     machine = target.isa.machine

@@ -34,7 +34,8 @@ class Target:
 
     `backend` is the key of `codegen.backends.BACKENDS`, empty where no code can be made. `cores` are those that share a
     parallel loop. `scopes` are the memories that programs may name. A target has a `grid` where its kind is "grid". `units`
-    are those among which lowering is to divide a program; most machines divide their work themselves.
+    are those among which lowering is to divide a program; most machines divide their work themselves. A target of a device may
+    have the host's `processor` beside it, which runs the kernels that are placed there.
     """
 
     name: str
@@ -47,6 +48,17 @@ class Target:
     scopes: tuple[Scope, ...] = CPU_SCOPES
     grid: Grid | None = None
     units: tuple[Unit, ...] = ()
+    processor: Target | None = None
+
+    @property
+    def title(self) -> str:
+        """The name, with that of the processor beside a device."""
+        return self.name if self.processor is None else f"{self.name}+{self.processor.name}"
+
+    @cached_property
+    def alone(self) -> Target:
+        """The device without the processor beside it."""
+        return self if self.processor is None else replace(self, processor=None)
 
     def scope(self, name: str) -> Scope | None:
         """Returns the memory called *name*, None if the machine has none."""

@@ -150,14 +150,15 @@ def tasks_of(
     Raises `InputError` for a model of dynamic dimensions: a kernel is measured for one size.
     """
     seconds, calls = _seconds(made, inputs, threads)
-    keys = sorted(seconds, key=lambda key: -seconds[key])
+    own = [key for key in seconds if made.requests[key].target is None]  # records are of the model's target
+    keys = sorted(own, key=lambda key: -seconds[key])
     states = {} if made.target.kind == "grid" else cache_states(made)
     names = {key: k.name for key, k in made.kernels.items()}
     standing = {s.name: s for s in standings}
     return [
         task_of(
             replace(made.requests[key], name=names[key]),
-            made.target,
+            made.target.alone,
             seconds[key],
             calls[key],
             states.get(key, WARM),

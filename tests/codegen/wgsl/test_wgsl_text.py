@@ -41,7 +41,7 @@ def test_a_warp_has_no_barrier_of_its_own() -> None:
 def test_a_type_that_the_language_lacks() -> None:
     with pytest.raises(InputError) as error:
         kernel("x: f64[64]", "x[t] = f64(0.0)")
-    assert str(error.value) == "f: WGSL has no f64\n  hint: compile this model for a cpu target"
+    assert str(error.value) == 'f: WGSL has no f64\n  hint: compile this model for a cpu target, or for "webgpu+cpu"'
 
 
 def test_a_kernel_with_too_many_buffers() -> None:

@@ -169,7 +169,7 @@ def test_a_type_that_the_device_lacks() -> None:
         build(doubled(onnx.TensorProto.DOUBLE, [4]), "webgpu")
     assert str(error.value) == (
         "Add twice: x is of type f64, which webgpu does not compute with\n"
-        "  hint: convert the model to float32, or compile it for a cpu target"
+        '  hint: convert the model to float32, or compile it for a cpu target, or for "webgpu+cpu"'
     )
 
 
@@ -178,7 +178,7 @@ def test_a_tensor_that_is_too_large_for_a_kernel() -> None:
         build(doubled(onnx.TensorProto.FLOAT, [1 << 30]), "webgpu")
     assert str(error.value) == (
         "Add twice: x has 4294967296 bytes, and a kernel of webgpu takes at most 2147483647 in a buffer\n"
-        "  hint: use a smaller batch, or compile this model for a cpu target"
+        '  hint: use a smaller batch, or compile this model for a cpu target, or for "webgpu+cpu"'
     )
 
 

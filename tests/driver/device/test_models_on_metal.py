@@ -65,7 +65,7 @@ def test_a_type_that_metal_lacks() -> None:
         build(doubled(onnx.TensorProto.DOUBLE, [4]), "metal")
     assert str(error.value) == (
         "Add twice: x is of type f64, which metal does not compute with\n"
-        "  hint: convert the model to float32, or compile it for a cpu target"
+        '  hint: convert the model to float32, or compile it for a cpu target, or for "metal+cpu"'
     )
 
 

@@ -18,8 +18,8 @@ import weft
 from weft.driver.build import build
 from weft.driver.export.linkable import object_parts
 from weft.native import _rt
-from weft.runtime import DeviceCode, Package, Replay
-from weft.runtime.artifact import artifact_parts, read_artifact
+from weft.runtime import DeviceCode, Package, ProcessorCode, Replay
+from weft.runtime.artifact import PAGE, artifact_parts, read_artifact
 from weft.runtime.device_image import read_device_image, write_device_image
 from weft.support.errors import ArtifactError
 
@@ -72,6 +72,58 @@ def test_altered_images_are_refused_or_read() -> None:
     assert told == {"m.weft: the file was altered: its kernels are not where it says\n  hint: compile the model again"}
     assert all(answers[: len(cut)])
     assert answers[-1]
+
+
+def beside() -> Replay:
+    """A host program of the same kernels, and two of the processor's behind them; four bytes of their image are constants."""
+    code = ProcessorCode(_rt.Image(b"\xc3" * PAGE + b"data", PAGE), PAGE, (0, 64))
+    return replace(BINARIES, callees=(*BINARIES.callees, *code.callees), processor=code)
+
+
+def test_kernels_of_the_processor_are_in_the_image() -> None:
+    made = beside()
+    found = read_device_image(memoryview(write_device_image(made)), "m.weft")
+    assert found.processor is not None
+    assert made.processor is not None
+    assert bytes(memoryview(found.processor.image)) == bytes(memoryview(made.processor.image))
+    assert (found.processor.readonly, found.processor.offsets) == (PAGE, (0, 64))
+    assert found.callees == (*BINARIES.callees, *found.processor.callees)
+    assert replace(found, callees=BINARIES.callees, processor=None) == BINARIES
+
+
+def test_altered_images_with_kernels_of_the_processor_are_refused_or_read() -> None:
+    image = write_device_image(beside())
+    code = image.index(b"\xc3" * PAGE)
+    places = [*range(code), *range(code + PAGE, len(image))]  # all but the machine code itself
+    cut = [image[:n] for n in places]
+    flipped = [image[:n] + bytes([image[n] ^ flip]) + image[n + 1 :] for n in places for flip in (1, 0x80, 255)]
+    answers = [answer(altered) for altered in [*cut, *flipped, image + b"\0"]]
+    assert {a for a in answers if a} == {
+        "m.weft: the file was altered: its kernels are not where it says\n  hint: compile the model again"
+    }
+    assert all(answers[: len(cut)])
+    for kind in (b"PROC", b"ENTR"):  # one without the other
+        assert answer(image.replace(kind, b"CODE"))
+
+
+def test_a_kernel_outside_of_its_image_is_refused() -> None:
+    made = beside()
+    assert made.processor is not None
+    for code in (
+        replace(made.processor, offsets=(0, PAGE)),
+        replace(made.processor, readonly=PAGE + 5),
+        replace(made.processor, offsets=()),
+    ):
+        assert answer(write_device_image(replace(made, processor=code)))
+
+
+def test_a_reader_without_kernels_of_the_processor_refuses_it_by_name(package: Package) -> None:
+    """One knows no feature of that name."""
+    found = _rt.Artifact(np.frombuffer(saved(replace(package, replay=beside())), np.uint8), 1)
+    assert found.features == ["weft.device", "weft.processor"]
+    unknown = saved(replace(package, features=("weft.other",)))
+    with pytest.raises(ArtifactError, match=r"it needs other, which this runtime of Weft does not have"):
+        read_artifact(unknown)
 
 
 def answer(image: bytes) -> str:

@@ -104,9 +104,11 @@ class Writer:
         """Returns an error about this function."""
         return LoweringError(message, where=self.function, hint=hint)
 
-    def refusal(self, message: str, hint: str = "compile this model for a cpu target") -> InputError:
-        """Returns an error about a feature that the target lacks."""
-        return InputError(message, where=self.function, hint=hint)
+    def refusal(self, message: str, hint: str | None = None) -> InputError:
+        """Returns an error about a feature that the target lacks; of a device, the processor may run what it can't."""
+        beside = f', or for "{self.target.name}+cpu"' if self.target.kind == "grid" else ""
+        told = f"compile this model for a cpu target{beside}" if hint is None else hint
+        return InputError(message, where=self.function, hint=told)
 
     def line(self, text: str) -> None:
         """Adds a line at the current depth."""

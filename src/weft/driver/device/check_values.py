@@ -18,14 +18,14 @@ def check_values(fused: FusedGraph, target: Target) -> None:
         if v.dtype.name in target.isa.missing_types:
             raise InputError(
                 f"{where}{v.name or 'a value'} is of type {v.dtype}, which {target.name} does not compute with",
-                hint="convert the model to float32, or compile it for a cpu target",
+                hint=f'convert the model to float32, or compile it for a cpu target, or for "{target.name}+cpu"',
             )
         known = [int(n.value) for n in v.shape if isinstance(n, Const)]
         size, most = v.dtype.bytes * prod(known), _most(target, is_known=len(known) == len(v.shape))
         if most is not None and size > most:
             raise InputError(
                 f"{where}{v.name or 'a value'} has {size} bytes, and a kernel of {target.name} takes at most {most} in a buffer",
-                hint="use a smaller batch, or compile this model for a cpu target",
+                hint=f'use a smaller batch, or compile this model for a cpu target, or for "{target.name}+cpu"',
             )
 
 
@@ -37,8 +37,8 @@ def _most(target: Target, *, is_known: bool) -> int | None:
 
 
 def _values(fused: FusedGraph) -> Iterator[tuple[Value, str]]:
-    """Yields the values in memory, each with the nodes of the user's model that it is for."""
+    """Yields the values that kernels of the device read and write, each with the nodes of the user's model that it is for."""
     for f in fused.all_graphs:
-        for g in f.groups:
+        for g in [g for g in f.groups if not g.on_processor and not g.regions]:
             for v in (*g.inputs, *g.outputs):
                 yield v, g.source

@@ -38,15 +38,17 @@ from weft.support.errors import LoweringError
 def inline_kernels(host: Program, kernels: Mapping[str, Program]) -> Program:
     """Returns the entries of *host* with launches for calls, and the kernels that they launch, with their bodies.
 
-    *kernels* has the flat program of each declared function, by the name in *host*: its entry is the host's part. Raises
-    `LoweringError` for one with loops of the host's, or calls of functions that are no kernels.
+    *kernels* has the flat program of each function that is declared for the device, by the name in *host*: its entry is the
+    host's part. Functions that are declared for the processor come last. Raises `LoweringError` for one with loops of the host's,
+    or calls of functions that are no kernels.
     """
     parts = {name: _named(name, p) for name, p in kernels.items()}
     for name, p in parts.items():
-        _check(name, p)
+        check_host_part(name, p)
     entries = [f for f in host.functions if external_module(f) is None]
+    others = [f for f in host.functions if external_module(f) is not None and f.name not in parts]
     made = [f.with_body(_Inline(parts).rewrite(f.body)) for f in entries]
-    return Program((*made, *[f for p in parts.values() for f in p.functions[1:]]))
+    return Program((*made, *[f for p in parts.values() for f in p.functions[1:]], *others))
 
 
 def kernel_names(name: str, symbol: str, flat: Program) -> tuple[tuple[str, str], ...]:
@@ -72,8 +74,8 @@ class _Renamed(StmtRewriter):
         return Call(self.names.get(s.callee, s.callee), s.args)
 
 
-def _check(name: str, part: Program) -> None:
-    """Refuses statements that a host program can't contain."""
+def check_host_part(name: str, part: Program) -> None:
+    """Raises `LoweringError` for statements in the host's part of a kernel that a host program can't contain."""
     grids = {f.name for f in part.functions if find_note(f.notes, Kernel) is not None}
     for s in statements(part.entry.body):
         if isinstance(s, Call) and s.callee not in grids:

@@ -19,10 +19,12 @@ host.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
+from weft.driver.device.main_arguments import GivenArguments, twin_of
+from weft.driver.host.crossings import HOSTED
 from weft.driver.host.host_body import OUTSIDE
 from weft.ir import ONE, Const, Expr, Node, map_nodes, minimum, post_order
 from weft.ir import ZERO as FIRST
@@ -41,15 +43,14 @@ from weft.loop import (
     Kernel,
     Let,
     Load,
-    Param,
     Program,
     Seq,
     Stmt,
     Store,
     Thread,
-    Twins,
     View,
     While,
+    buffers_of,
     copy,
     find_note,
     late_memory,
@@ -60,29 +61,35 @@ from weft.lower import Steps, StmtRewriter, Visited
 from weft.support.errors import LoweringError
 from weft.targets import Target
 
-DEVICE = "global@1"
-"""The scope of the device's memory."""
-
 TOO_LARGE: Final = "a tensor has more bytes than a kernel of this device takes in a buffer"
 
 
 def place_on_device(host: Program, target: Target, states: Set[str] = frozenset()) -> Program:
-    """Returns *host*, which launches kernels, with all data in the memory of device 1, and the kernels declared for *target*.
+    """Returns *host*, which launches kernels, with its data in the memory of device 1, and the kernels declared for *target*.
 
+    Data of the scope `HOSTED` stays the host's: functions that are declared for the processor work there.
     The tensors named *states* are there before a call, and stay there after it: they are not copied.
     Where a kernel takes no more than so many bytes in a buffer, those whose sizes a call tells are checked in the call.
     """
     most = None if target.grid is None else target.grid.buffer_bytes
-    made = [
-        _declared(f, target.name) if find_note(f.notes, Kernel) is not None else _entry(f, most, states)
-        for f in host.functions
-    ]
-    return Program(tuple(made))
+    works_there = any(isinstance(p, Buffer) and p.scope == HOSTED for f in host.functions for p in f.params)
+
+    def placed(f: Function) -> Function:
+        if find_note(f.notes, Kernel) is not None:
+            return _declared(f, target.name)
+        note = find_note(f.notes, Entry)
+        if note is None:  # declared, and run by the processor
+            return f
+        if note.kind == "main":
+            return _main(f, note, most, states)
+        return f if works_there else _planned(f)
+
+    return Program(tuple(map(placed, host.functions)))
 
 
 def _declared(kernel: Function, module: str) -> Function:
     """Returns the declaration of a kernel, with the loops that tell its grid."""
-    params = [_twin(p) if isinstance(p, Buffer) else p for p in kernel.params]
+    params = [twin_of(p) if isinstance(p, Buffer) else p for p in kernel.params]
     loops: list[For] = []
     s = kernel.body
     while isinstance(s, For | Alloc):
@@ -93,17 +100,6 @@ def _declared(kernel: Function, module: str) -> Function:
     for f in reversed(loops):
         body = For(f.var, f.begin, f.extent, f.kind, body, f.notes)
     return Function(kernel.name, tuple(params), body, (Kernel(), External(module)))
-
-
-def _twin(b: Buffer, name: str | None = None) -> Buffer:
-    """Returns a buffer of the same size in the device's memory."""
-    return Buffer(b.name if name is None else name, b.shape, b.dtype, DEVICE)
-
-
-def _entry(f: Function, most: int | None, states: Set[str]) -> Function:
-    note = find_note(f.notes, Entry)
-    assert note is not None
-    return _planned(f) if note.kind == "plan" else _main(f, note, most, states)
 
 
 def _planned(f: Function) -> Function:
@@ -120,49 +116,23 @@ def _planned(f: Function) -> Function:
 
 
 def _main(f: Function, note: Entry, most: int | None, states: Set[str]) -> Function:
-    """Returns `main` over buffers of the device: inputs but for *states* are copied there first, outputs back last."""
-    twins: dict[Buffer, Buffer] = {}
-    params, words = list[Param](), list[str]()
-    checks, before, after = list[Stmt](), list[Stmt](), list[Stmt]()
-    own = list[Buffer]()
-    for p, word in zip(f.params, note.args, strict=True):
-        if not isinstance(p, Buffer):
-            params.append(p)
-            words.append(word)
-        elif word == "constants":
-            twins[p] = _twin(p)
-            params.append(twins[p])
-            words.append(f"{word}@1")
-        elif word in states:
-            twins[p] = _twin(p)
-            params.append(twins[p])
-            words.append(word)
-            checks += check_bytes(p, most)
-        elif word != "outside":
-            twins[p] = _twin(p, f"{p.name}_device")
-            own.append(twins[p])
-            if word == "arena":
-                continue
-            params.append(p)
-            words.append(word)
-            checks += check_bytes(p, most)
-            moves, (to, source) = (before, (twins[p], p)) if word.startswith("in") else (after, (p, twins[p]))
-            moves.append(copy(to, FIRST, source, FIRST, p.shape[0]))
+    """Returns `main` over buffers of the device: inputs but for *states* are copied there first, outputs back last.
+
+    Those that kernels of the processor read, or they alone write, are used where the caller has them.
+    """
+    given = GivenArguments(f.params, note.args, states)
     body = _WithoutReports().rewrite(f.body)
     last = _Last() if _is_straight(body) else None
-    body = seq(*checks, *before, _OnDevice(twins, most, last).rewrite(body), *after)
+    body = _OnDevice(dict(given.twins), most, last).rewrite(body)
+    made = given.kept(set(buffers_of(body)))
+    body = seq(*[c for p in made.tensors for c in check_bytes(p, most)], *made.before, body, *made.after)
+    own = list(made.memory)
     if last is not None:
         body = seq(body, *last.copies, *last.checks)
         own += last.memory
     for b in reversed(own):
         body = Alloc(b, body)
-    return Function(f.name, tuple(params), body, (Entry(note.kind, tuple(words)), *_twins_of(params, twins)))
-
-
-def _twins_of(params: Sequence[Param], twins: Mapping[Buffer, Buffer]) -> tuple[Twins, ...]:
-    """Returns the note of the tensors that a call may be given in the device's memory, with those that they are copied to."""
-    tensors = [p for p in params if isinstance(p, Buffer) and p in twins and twins[p].name != p.name]
-    return (Twins(tuple([twins[p].name for p in tensors]), tuple([p.name for p in tensors])),) if tensors else ()
+    return Function(f.name, tuple(made.params), body, made.notes)
 
 
 @dataclass
@@ -183,7 +153,7 @@ def _is_straight(body: Stmt) -> bool:
 
 def check_bytes(b: Buffer, most: int | None) -> list[Stmt]:
     """Returns the check of a buffer whose size a call tells, and of which a kernel takes at most so many bytes."""
-    if most is None or isinstance(b.shape[0], Const):
+    if most is None or isinstance(b.shape[0], Const) or b.scope == HOSTED:
         return []
     size = b.shape[0] * b.dtype.bytes
     return [Assert(size <= most, f"{TOO_LARGE}: {{0}} > {most}", (size,))]
@@ -210,14 +180,16 @@ class _OnDevice(StmtRewriter):
         self.last = last
 
     def twin(self, b: Buffer) -> Buffer:
-        """Returns the buffer in the device's memory that is used for *b*."""
+        """Returns the buffer in the device's memory that is used for *b*; one of the processor's stays itself."""
+        if b.scope == HOSTED:
+            return b
         if b not in self.twins:
             if late_memory(b) is not None:
                 raise LoweringError(
                     f"{b.name} is kept memory that grows in a call, which devices do not have yet",
                     hint="compile this model for a cpu target",
                 )
-            self.twins[b] = _twin(b)
+            self.twins[b] = twin_of(b)
         return self.twins[b]
 
     def visit_alloc(self, s: Alloc) -> Steps:
@@ -232,8 +204,12 @@ class _OnDevice(StmtRewriter):
             source, made = self.twin(s.source), self.twin(s.buffer)
             read, (offset,) = self.read_all([s.offset])
             return seq(*check_bytes(made, self.most), read(View(made, source, offset, (yield s.body))))
-        made = self.twins[s.buffer] = _twin(s.buffer, f"{s.buffer.name}_device")
+        if s.buffer.scope == HOSTED:
+            return View(s.buffer, s.source, s.offset, (yield s.body))
+        made = self.twins[s.buffer] = twin_of(s.buffer, f"{s.buffer.name}_device")
         body = yield s.body
+        if made not in buffers_of(body):  # it is written by the processor alone
+            return View(s.buffer, s.source, s.offset, body)
         back = copy(s.buffer, FIRST, made, FIRST, s.buffer.shape[0])
         return View(s.buffer, s.source, s.offset, seq(*check_bytes(made, self.most), Alloc(made, seq(body, back))))
 
@@ -263,10 +239,10 @@ class _OnDevice(StmtRewriter):
 
     def check_last(self, s: Assert, last: _Last) -> Stmt:
         """Leaves a check for the end; the values that it is about stay in the device's memory until then."""
-        own, (cond, *values) = self.own_elements([s.cond, *s.values])
-        kept = {n: _twin(b, f"{b.name}_device") for n, b in own.items()}
-        last.memory += [*own.values(), *kept.values()]
-        last.copies += [copy(b, FIRST, kept[n], FIRST, ONE) for n, b in own.items()]
+        own, (cond, *values) = self.own_elements([s.cond, *s.values], is_there=True)
+        kept = {n: b if n.buffer.scope == HOSTED else twin_of(b, f"{b.name}_device") for n, b in own.items()}
+        last.memory += dict.fromkeys([*own.values(), *kept.values()])
+        last.copies += [copy(b, FIRST, kept[n], FIRST, ONE) for n, b in own.items() if kept[n] is not b]
         last.checks.append(Assert(cond, s.message, tuple(values)))
         return seq(*[copy(b, FIRST, self.twin(n.buffer), n.indices[0], ONE) for n, b in kept.items()])
 
@@ -292,12 +268,16 @@ class _OnDevice(StmtRewriter):
 
     def copies_of(self, values: Sequence[Expr]) -> tuple[list[tuple[Buffer, Stmt]], list[Expr]]:
         """Returns the buffers of one element that *values* are to be computed from, how they are filled, and the values."""
-        own, made = self.own_elements(values)
+        own, made = self.own_elements(values, is_there=False)
         return [(b, copy(b, FIRST, self.twin(n.buffer), n.indices[0], ONE)) for n, b in own.items()], made
 
-    def own_elements(self, values: Sequence[Expr]) -> tuple[dict[Load, Buffer], list[Expr]]:
-        """Returns a buffer of one element in the host's memory for each that *values* load, and the values over these."""
-        found = {n: None for e in values for n in post_order(e) if isinstance(n, Load)}
+    def own_elements(self, values: Sequence[Expr], *, is_there: bool) -> tuple[dict[Load, Buffer], list[Expr]]:
+        """Returns a buffer of one element in the host's memory for each that *values* load, and the values over these.
+
+        The elements are those in the device's memory, and with *is_there* those in the processor's, too.
+        """
+        loads = {n: None for e in values for n in post_order(e) if isinstance(n, Load)}
+        found = [n for n in loads if is_there or n.buffer.scope != HOSTED]
         own = {n: Buffer(f"read{k}", (ONE,), n.dtype) for k, n in enumerate(found)}
 
         def change(n: Node) -> Node | None:

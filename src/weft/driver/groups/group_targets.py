@@ -1,9 +1,11 @@
-"""Groups with a target of their own: processors of the model's machine, with other features. Each target is a module.
+"""Groups with a target of their own. Each target is a module.
 
-    build(model, "cpu", target_of=lambda group: AVX2 if group.name == "softmax" else None)
+    build(model, "cpu", target_of=lambda group: AVX2 if group.name == "softmax" else None)      another processor of the machine
+    build(model, "cuda+cpu")                            the processor beside a device, for groups that are placed there
 
 The host program declares a kernel as one of the module that is named like its target. Compiled, all modules are linked to one
-image, whose features are those that any of them needs; replayed from bytes, each module is an image of its own.
+image, whose features are those that any of them needs; replayed from bytes, each module is an image of its own. A device's module
+is in its memory, the processor's in the host's.
 """
 
 from __future__ import annotations
@@ -28,15 +30,15 @@ def with_own_targets(
 ) -> dict[str, KernelRequest]:
     """Returns the requests, by the keys of their groups, with the targets that *target_of* gives these.
 
-    Raises `InputError` for one whose code can't be linked with that for *machine*.
+    Groups that are placed on the processor beside *machine* have that. Raises `InputError` for one whose code can't be linked
+    with that for *machine*.
     """
-    if target_of is None:
-        return requests
     made = dict(requests)
     for group in fused.kernel_groups:
-        own = target_of(group)
+        own = machine.processor if group.on_processor else None if target_of is None else target_of(group)
         if own is not None and own != machine:
-            _check(own, machine, group)
+            if not group.on_processor:
+                _check(own, machine, group)
             # a schedule that was made before is one for the model's
             made[group.key] = replace(made[group.key], target=own, cheapest_schedule=None)
     return made

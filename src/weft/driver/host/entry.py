@@ -21,6 +21,7 @@ from weft.driver.host.entry_plan import plan_function, size_sources, with_bound_
 from weft.driver.host.host_body import OUTSIDE, HostBody, late_shape
 from weft.driver.host.host_control import control_flow
 from weft.driver.host.host_memory import Constants, HostMemory, arenas_of, elements_of, kept_buffers
+from weft.driver.host.tensors_there import TensorsThere
 from weft.graph import FusedGraph, MemoryPlan, Value, bound_lengths
 from weft.ir import INDEX, ZERO, Expr, Var, substitute
 from weft.loop import Alloc, Buffer, Entry, Function, LateMemory, Let, Param, Program, Stmt, View
@@ -60,18 +61,20 @@ def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Ma
     given = [b for b, v in zip(outs, graph.outputs, strict=True) if not fused.stage(*v.shape)]
     arenas, kept = arenas_of(plan, arena), kept_buffers(fused, plan)
     memory = HostMemory(fused, plan, constants, weights, ins, outs, arenas, itertools.count(), kept)
+    there = TensorsThere(memory)
 
     def ask(number: int, body: Stmt) -> Stmt:
         v = graph.outputs[number]
         asked = Buffer(f"asked{number}", late_shape(v), v.dtype, LateMemory(is_kept=False, number=number).scope)
-        return Alloc(asked, View(outs[number], asked, ZERO, body))
+        return Alloc(asked, View(outs[number], asked, ZERO, there.late_output(number, asked, body)))
 
-    body = HostBody(memory, kernels, ask, control_flow).statements()
+    body = there.around(HostBody(there.memory, kernels, ask, control_flow).statements())
     context = [arena, weights, *([OUTSIDE] if any(f.on_demand for f in fused.all_graphs) else [])]
     body = with_bound_lengths(graph, body)
     for var, size in told.items():
         body = Let(var, size, body)
-    params: tuple[Param, ...] = (*ins, *given, *context, *shown.values())
-    words = [b.name for b in (*ins, *given, *context)]
+    beside = there.params()
+    params: tuple[Param, ...] = (*ins, *given, *context, *beside, *shown.values())
+    words = [*[b.name for b in (*ins, *given, *context)], *beside.values()]
     words += [f"in{s.number}.{s.dimension}" for s in shown]
     return Function("main", params, body, (Entry("main", tuple(words)),))

@@ -69,12 +69,12 @@ class HostBody:
     def call(self, step: int, group: Group) -> Stmt:
         """Returns the call of a kernel."""
         if group.regions:
-            return self.control(self, step, group)
-        views = self.memory.views()
+            return seq(self.control(self, step, group), *self.memory.copies(group))
+        views = self.memory.of(group).views()
         workspaces = self.memory.plan.workspaces.get(step, ())
         addresses: list[Expr] = [views.address(v) for v in (*group.inputs, *group.outputs, *workspaces)]
         call = Call(self.kernels[group.key], (*addresses, *group.sizes))
-        return views.around(self.of_sizes(group, call, len(workspaces)))
+        return seq(views.around(self.of_sizes(group, call, len(workspaces))), *self.memory.copies(group))
 
     def of_sizes(self, group: Group, call: Call, workspaces: int) -> Stmt:
         """Returns the call of a kernel, or of the version of it that fits the sizes of the call.
@@ -103,12 +103,12 @@ class HostBody:
         for v, buffer in self.memory.kept.items():
             if fused.stage(*v.shape) == stage:
                 rest = Alloc(buffer, rest)
-        if stage in plan.late:
-            rest = Alloc(self.memory.arenas[stage], rest)
+        for m in (self.memory, self.memory.beside) if stage in plan.late else ():
+            rest = rest if m is None else Alloc(m.arenas[stage], rest)
         body = seq(*late_checks(self.memory, stage, late), rest)
         if isinstance(late.value, Constant):
             return Let(late.size, index(int(late.value.array.reshape(-1)[late.element])), body)
-        views = self.memory.views()
+        views = self.memory.near(late.value).views()
         found = Load(views.buffer(late.value), (views.begin(late.value) + late.element,))
         return views.around(Let(late.size, cast(found, INDEX), body))
 

@@ -47,7 +47,7 @@ def _check_limit(g: Guard, v: Value, k: int, memory: HostMemory) -> Stmt:
     """Checks element *k* of a value of a guard; the extremes of no elements are inside of any limits."""
     if isinstance(v, Constant):
         return _assert_inside(g, v, k, index(int(v.array.reshape(-1)[k])))
-    views = memory.views()
+    views = memory.near(v).views()
     buffer = views.buffer(v)
     return views.around(_assert_inside(g, v, k, cast(Load(buffer, (views.begin(v) + k,)), INDEX)))
 

@@ -20,9 +20,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from weft.driver.host.crossings import uses_processor
 from weft.driver.host.entry_plan import check_requirement
 from weft.driver.host.host_body import Ask, HostBody
 from weft.driver.host.host_memory import HostMemory, Views, arenas_of, elements_of, kept_buffer, kept_buffers
+from weft.driver.host.tensors_there import RegionThere
 from weft.graph import LOOP, FusedGraph, Graph, Group, MemoryPlan, Place, Value, alternating_states, appends_of
 from weft.ir import INDEX, ONE, TRUE, ZERO, Expr, Var
 from weft.loop import Alloc, Buffer, If, Let, Load, Stmt, Store, View, While, copy, late_memory, seq
@@ -68,10 +70,13 @@ class _Control:
         inner = HostMemory(
             fused, plan, m.constants, m.weights, ins, outs, arenas_of(plan, arena), m.names, kept_buffers(fused, plan)
         )
+        there = RegionThere(inner, m, self.workspaces[0]) if uses_processor(fused) else None
+        inner = inner if there is None else there.memory
         required = [r for r in fused.graph.requirements if not fused.stage(r.condition, *r.values)]
         body = HostBody(inner, self.body.kernels, ask, self.body.control, take, tuple(last)).statements()
         whole = self.given(self.workspaces[0])
-        return View(arena, whole, ZERO, seq(*map(check_requirement, required), body))
+        made = seq(*map(check_requirement, required), body)
+        return View(arena, whole, ZERO, made if there is None else there.around(made))
 
     @property
     def workspaces(self) -> Sequence[Value]:

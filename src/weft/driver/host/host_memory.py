@@ -7,11 +7,12 @@ relu(in0.at(0), t1.at(0), n)
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from weft.graph import FusedGraph, MemoryPlan, Place, Value
+from weft.driver.host.crossings import HOSTED, NONE_CROSS, Crossings
+from weft.graph import FusedGraph, Group, MemoryPlan, Place, Value
 from weft.ir import ONE, ZERO, Expr, index, maximum
-from weft.loop import Address, Buffer, LateMemory, Stmt, View
+from weft.loop import Address, Buffer, LateMemory, Stmt, View, copy
 from weft.support.dtypes import u8
 
 
@@ -25,7 +26,11 @@ class Constants:
 
 @dataclass(frozen=True, eq=False)
 class HostMemory:
-    """The memory that one graph of a model runs in: its inputs, outputs, and arenas by stage, and the block of constants."""
+    """The memory that one graph of a model runs in: its inputs, outputs, and arenas by stage, and the block of constants.
+
+    In a model for a device, some of whose kernels the host's processor runs, values are in the device's memory, and those of
+    these kernels in the memory *beside* it; *crossings* tells which are copied from one to the other.
+    """
 
     fused: FusedGraph
     plan: MemoryPlan
@@ -36,6 +41,26 @@ class HostMemory:
     arenas: Mapping[int, Buffer]
     names: Iterator[int]
     kept: Mapping[Value, Buffer]
+    crossings: Crossings = NONE_CROSS
+    beside: HostMemory | None = None
+
+    def of(self, group: Group) -> HostMemory:
+        """Returns the memory in which a group's kernel works."""
+        return self.beside if group.on_processor and self.beside is not None else self
+
+    def near(self, value: Value) -> HostMemory:
+        """Returns the memory from which the host program itself reads *value*."""
+        is_there = self.beside is not None and self.fused.root(value) in self.crossings.made_there
+        return self.beside if is_there and self.beside is not None else self
+
+    def copies(self, group: Group) -> list[Stmt]:
+        """Returns the copies of what a group has made to the other memory, where that has readers."""
+        if self.beside is None:
+            return []
+        to, source, crossing = self, self.beside, self.crossings.to_device
+        if not group.on_processor:
+            to, source, crossing = source, to, self.crossings.to_processor
+        return [_copied(v, to, source) for v in group.outputs if self.fused.root(v) in crossing]
 
     def views(self) -> Views:
         """Returns an empty collection of views, for one statement."""
@@ -60,7 +85,7 @@ class Views:
             return m.outs[place.number]
         if place.place is Place.KEPT:
             return m.kept[root]
-        buffer = Buffer(f"t{next(m.names)}", (elements_of(root),), root.dtype)
+        buffer = Buffer(f"t{next(m.names)}", (elements_of(root),), root.dtype, m.weights.scope)
         if place.place is Place.CONSTANT:
             self.made.append((buffer, m.weights, index(m.constants.offsets[root])))
         else:
@@ -80,6 +105,26 @@ class Views:
         for buffer, source, offset in reversed(self.made):
             statement = View(buffer, source, offset, statement)
         return statement
+
+
+def _copied(v: Value, to: HostMemory, source: HostMemory) -> Stmt:
+    """Returns the copy of a value from one memory to the other."""
+    there, here = to.views(), source.views()
+    made = copy(there.buffer(v), there.begin(v), here.buffer(v), here.begin(v), elements_of(v))
+    return there.around(here.around(made))
+
+
+def hosted(b: Buffer) -> Buffer:
+    """Returns a buffer like *b* in the memory beside a device's."""
+    return Buffer(f"{b.name}_host", b.shape, b.dtype, HOSTED)
+
+
+def memory_beside(
+    memory: HostMemory, ins: Sequence[Buffer], outs: Sequence[Buffer], arena: Buffer, weights: Buffer
+) -> HostMemory:
+    """Returns the memory of the host's processor beside a device's *memory*: the same values, in the same places."""
+    late = {stage: hosted(b) for stage, b in memory.arenas.items() if stage > 0}
+    return replace(memory, ins=ins, outs=outs, arenas={0: arena, **late}, weights=weights)
 
 
 def arenas_of(plan: MemoryPlan, first: Buffer) -> Mapping[int, Buffer]:

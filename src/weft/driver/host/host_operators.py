@@ -8,14 +8,17 @@ from weft.targets import Target, needed_flags
 
 
 def check_host_operators(graph: Graph, target: Target) -> Graph:
-    """Returns *graph*; raises `InputError` where the host computes a part of it, and *target* has no runtime beside its code."""
-    node = next(host_nodes(graph), None) if target.kind != "cpu" else None
+    """Returns *graph*; raises `InputError` where the host computes a part of it, and *target* has no runtime beside its code.
+
+    A processor beside a device has one.
+    """
+    node = next(host_nodes(graph), None) if target.kind != "cpu" and target.processor is None else None
     if node is not None:
         raise InputError(
             f"{node.source or node.op}: strings, and random numbers without a seed, are computed by the runtime, "
             f"and {target.name} has none",
             hint="compile the part of the model that has no strings, give random operators the attribute seed, "
-            "or use --target cpu",
+            f'use --target cpu, or "{target.name}+cpu", where the host computes them',
         )
     return graph
 

@@ -46,15 +46,16 @@ def fuse(
     most_buffers: int | None = None,
     whole_attention: bool = False,
     read_once: bool = False,
+    on_processor: Collection[Node] = frozenset(),
 ) -> FusedGraph:
     """Returns the groups of *graph*, each equal workload with an equal key, and the views between them as aliases.
 
     Without *merge*, each node is a group of its own. *planner* decides which nodes are recomputed by each consumer; without one,
     the cheaper way is taken. A kernel may take *most_buffers*, if that is a limit. With *whole_attention*, a kernel takes both
     products of an attention, and the softmax between them. With *read_once*, a product that reads each element of an operand once
-    takes in nodes that only move these, from wherever they lie.
+    takes in nodes that only move these, from wherever they lie. Nodes *on_processor* have kernels of their own.
     """
-    fusion = _Fusion(_with_copied_outputs(graph), planner, most_buffers, read_once)
+    fusion = _Fusion(with_copied_outputs(graph), planner, most_buffers, on_processor, read_once=read_once)
     for node in fusion.graph.nodes if merge else ():
         if fusion.is_anchor(node):
             fusion.extend_forward(node)
@@ -70,9 +71,16 @@ class _Fusion:
     """Union-find over nodes while groups grow; `anchor` is the reduction or contraction of a set, if it has one."""
 
     def __init__(
-        self, graph: Graph, planner: Planner | None, most_buffers: int | None, read_once: bool = False
+        self,
+        graph: Graph,
+        planner: Planner | None,
+        most_buffers: int | None,
+        on_processor: Collection[Node],
+        *,
+        read_once: bool,
     ) -> None:
         self.graph = graph
+        self.on_processor = on_processor
         self.read_once = read_once
         self.planner = planner
         self.most_buffers = most_buffers
@@ -99,7 +107,7 @@ class _Fusion:
         sink = anchor
         while (end := self.above[sink]) is not None:
             path = between(sink, end, self.users)
-            if self._is_too_large(anchor, path) or not all(self._can_follow(n, anchor, {sink, *path}) for n in path):
+            if not self._may_join(anchor, path) or not all(self._can_follow(n, anchor, {sink, *path}) for n in path):
                 return
             self._merge(anchor, path)
             sink = end
@@ -122,6 +130,8 @@ class _Fusion:
         if found is None:
             return
         nodes = {m for n in found for m in self.set_of[n]}
+        if not self._is_of_one_machine(list(nodes)):
+            return
         if len(nodes) <= LARGEST_GROUP and not self._takes_too_many(nodes) and self._pays_as_one(found):
             self._merge(found[0], nodes)
             self.attention.update(nodes)
@@ -139,7 +149,7 @@ class _Fusion:
         if end is None or node in self.anchor or end in self.views or len(node.outputs) != 1:
             return
         path = between(node, end, self.users)
-        if self._is_too_large(node, path):
+        if not self._may_join(node, path):
             return
         inner = [n for n in path if n is not end]
         if not all(self.is_injective(n) and n not in self.anchor and len(n.outputs) == 1 for n in inner):
@@ -208,12 +218,16 @@ class _Fusion:
         """Tells whether all nodes in the sets of *nodes* move elements without computing."""
         return all(self.facts[n].is_rearrangement for m in nodes for n in self.set_of[m])
 
-    def _is_too_large(self, into: Node, nodes: Sequence[Node]) -> bool:
-        """Tells whether the sets of *into* and *nodes* merged would make too large a kernel."""
-        if len(self.set_of[into]) + len(nodes) > 2 * LARGEST_GROUP:
-            return True
+    def _may_join(self, into: Node, nodes: Sequence[Node]) -> bool:
+        """Tells whether the sets of *into* and *nodes* merged make a kernel: of one machine, and not too large."""
+        if len(self.set_of[into]) + len(nodes) > 2 * LARGEST_GROUP or not self._is_of_one_machine([into, *nodes]):
+            return False
         merged = self.set_of[into].union(*[self.set_of[n] for n in nodes])
-        return len(merged) > LARGEST_GROUP or self._takes_too_many(merged)
+        return len(merged) <= LARGEST_GROUP and not self._takes_too_many(merged)
+
+    def _is_of_one_machine(self, nodes: Sequence[Node]) -> bool:
+        """Tells whether the same machine computes all of *nodes*."""
+        return len({n in self.on_processor for n in nodes}) == 1
 
     def _takes_too_many(self, nodes: set[Node]) -> bool:
         """Tells whether a kernel of *nodes* would take more buffers than the machine lets it have."""
@@ -244,7 +258,7 @@ class _Fusion:
                 aliases[node.output] = Alias(source, self.views[node])
             elif self.position[node] == max(self.position[n] for n in self.set_of[node]):
                 nodes = sorted(self.set_of[node], key=self.position.__getitem__)
-                groups.append(Group(tuple(nodes), node.outputs))
+                groups.append(Group(tuple(nodes), node.outputs, on_processor=node in self.on_processor))
         return FusedGraph(self.graph, tuple(groups), aliases)
 
 
@@ -285,7 +299,7 @@ def _growth(before: Value, after: Value) -> float:
     return times(usual) if max(large, default=1.0) < 2 * times(usual) else inf
 
 
-def _with_copied_outputs(graph: Graph) -> Graph:
+def with_copied_outputs(graph: Graph) -> Graph:
     """Returns *graph* with a copy for each output that is an input, a constant, or another output's memory.
 
     One whose late sizes are known only after its elements are computed is a copy, too: then there is memory for it.

@@ -25,12 +25,14 @@ class Group:
     """Nodes computed by one kernel, in topological order, or a node of control flow, whose `regions` have kernels of their own.
 
     `inputs` are the values that it reads from memory; constants of one element are part of its formulas instead. `sizes` are the
-    symbolic sizes of its shapes. Two groups with equal `key` compute the same function of their inputs and sizes, in order.
+    symbolic sizes of its shapes. Two groups with equal `key` compute the same function of their inputs and sizes, in order. In a
+    model for a device, some may be computed `on_processor`, that of the host.
     """
 
     nodes: tuple[Node, ...]
     outputs: tuple[Value, ...]
     regions: tuple[FusedGraph, ...] = ()
+    on_processor: bool = False
 
     @cached_property
     def inputs(self) -> tuple[Value, ...]:
@@ -69,7 +71,8 @@ class Group:
             args = ["-" if v is None else names[v] if v in names else _literal_text(v) for v in n.inputs]
             attributes = [f"{name}={attribute_text(a, sizes)}" for name, a in n.attributes]
             lines.append(f"t{k} = {n.op}({', '.join(args + attributes)})")
-        return "; ".join([*lines, f"return {', '.join(names[v] for v in self.outputs)}"])
+        where = ["on the processor"] if self.on_processor else []
+        return "; ".join([*lines, *where, f"return {', '.join(names[v] for v in self.outputs)}"])
 
     def tensors(self) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         """Returns the tensor expressions of the inputs (placeholders `p0`, `p1`, ...) and the outputs."""
@@ -109,7 +112,7 @@ class Group:
                 types = infer(n.operator, given, attributes, n.source)
                 nodes.append(Node(n.operator, given, attributes, types, [v.name for v in n.outputs], n.source))
                 made.update(zip(n.outputs, nodes[-1].outputs, strict=True))
-            group = Group(tuple(nodes), tuple([made[v] for v in self.outputs]))
+            group = Group(tuple(nodes), tuple([made[v] for v in self.outputs]), on_processor=self.on_processor)
             return None if any(map(_reads_nothing, topological(group.tensors()[1]))) else group
         except WeftError:
             return None

@@ -48,7 +48,7 @@ def place_concats(fused: FusedGraph) -> FusedGraph:
                 aliases[p.root] = Alias(whole, p.offset)
                 movable.discard(p.root)
             else:
-                groups.append(_copy(p))
+                groups.append(_copy(p, on_processor=g.on_processor))
                 aliases[groups[-1].outputs[0]] = Alias(whole, p.offset)
     return FusedGraph(fused.graph, tuple(groups), aliases) if len(aliases) > len(fused.aliases) else fused
 
@@ -75,10 +75,10 @@ def _is_whole(p: Piece) -> bool:
     return p.root.static_shape is not None and _bytes([p.root]) == _bytes([p.value])
 
 
-def _copy(p: Piece) -> Group:
+def _copy(p: Piece, *, on_processor: bool) -> Group:
     """Returns a group that copies a piece."""
     node = Node(OPERATORS["identity"], (p.value,), (), [p.value.type], [f"{p.value.name}_piece"])
-    return Group((node,), node.outputs)
+    return Group((node,), node.outputs, on_processor=on_processor)
 
 
 def _elements(v: Value) -> int:

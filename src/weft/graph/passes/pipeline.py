@@ -14,7 +14,6 @@ from weft.graph.core.graph import Graph
 from weft.graph.passes.bind_parameters import bind_parameters
 from weft.graph.passes.blocking.block_attention import block_attention
 from weft.graph.passes.blocking.split_prefixes import split_prefixes
-from weft.graph.passes.bound_buffers import bound_buffers
 from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.combine_products import combine_products
 from weft.graph.passes.convolutions.choose_implicit_products import choose_implicit_products
@@ -27,6 +26,7 @@ from weft.graph.passes.convolutions.lower_transposed_convolutions import lower_t
 from weft.graph.passes.convolutions.lower_volume_convolutions import lower_volume_convolutions
 from weft.graph.passes.convolutions.narrow_convolutions import narrow_convolutions
 from weft.graph.passes.convolutions.trim_dead_taps import trim_dead_taps
+from weft.graph.passes.devices.bound_buffers import bound_buffers
 from weft.graph.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.passes.flatten_matmul_rows import flatten_matmul_rows

@@ -94,10 +94,10 @@ static int32_t take(machine *m, slot *s, int64_t bytes, int32_t space) {
 
 /* Takes memory in a space for a tensor, or the tensor's own. */
 static int32_t take_twin(machine *m, slot *s, int64_t bytes, int32_t space, const slot *tensor) {
-  if (space == 0 || tensor->space != space || !tensor->is_lent || tensor->base == NULL || tensor->bytes < bytes)
-    return take(m, s, bytes, space);
+  int is_usable = space == 0 || tensor->is_lent; /* the host's is where kernels can read and write it, of a device some is not */
+  if (!is_usable || tensor->space != space || tensor->base == NULL || tensor->bytes < bytes) return take(m, s, bytes, space);
   *s = *tensor;
-  s->is_taken = 1;
+  s->is_taken = s->is_lent = 1;
   m->taken[m->taken_count++] = (uint32_t)(s - m->slots);
   return WEFT_OK;
 }
@@ -146,7 +146,8 @@ static int32_t ask(machine *m, uint8_t op, slot *s, int64_t *v) {
 
 /* Whether one of them is the other's memory, lent by the caller. */
 static int is_twin(const slot *a, const slot *b) {
-  return a->is_lent && b->is_lent && a->base == b->base && a->space == b->space && a->space > 0 && a->at == b->at;
+  int is_lent = a->space == 0 ? a->is_lent || b->is_lent : a->is_lent && b->is_lent;
+  return is_lent && a->base == b->base && a->space == b->space && a->at == b->at;
 }
 
 static int32_t copy(machine *m, const slot *to, const slot *from, int64_t to_at, int64_t from_at, int64_t bytes) {

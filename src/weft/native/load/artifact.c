@@ -116,7 +116,7 @@ static int32_t check_features(const weft_model *m, weft_error *error) {
   weft_processor_read(&processor);
   for (int32_t i = 0; i < m->features; i++) {
     if (weft_same(weft_feature_at(m, i), "weft.state") || weft_same(weft_feature_at(m, i), "weft.initial")) continue; /* as some lack */
-    if (m->on_device && weft_same(weft_feature_at(m, i), DEVICE)) continue;
+    if (m->on_device && (weft_same(weft_feature_at(m, i), DEVICE) || weft_same(weft_feature_at(m, i), "weft.processor"))) continue;
     if (weft_same(weft_feature_at(m, i), "weft.random")) continue;
 #ifndef WEFT_FREESTANDING
     if (weft_same(weft_feature_at(m, i), "weft.strings") || weft_same(weft_feature_at(m, i), "weft.tokens") ||

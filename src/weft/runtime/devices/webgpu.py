@@ -50,6 +50,8 @@ class KernelText(NamedTuple):
 def split_kernels(source: str) -> tuple[str, dict[str, KernelText]]:
     """Returns the head of a source, and its kernels by their names."""
     marks = list(_KERNEL.finditer(source))
+    if not marks:
+        return source, {}
     ends = [*[m.start() for m in marks[1:]], len(source)]
     parts = {
         m[1]: KernelText(
@@ -57,7 +59,7 @@ def split_kernels(source: str) -> tuple[str, dict[str, KernelText]]:
         )
         for m, end in zip(marks, ends, strict=True)
     }
-    return source[: marks[0].start()] if marks else source, parts
+    return source[: marks[0].start()], parts
 
 
 class WebGPUDevice:

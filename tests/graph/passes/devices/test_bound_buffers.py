@@ -6,7 +6,7 @@ import pytest
 from tests.graph.checks import apply_pass, ops
 
 from weft.graph import Graph, fuse
-from weft.graph.passes.bound_buffers import bound_buffers
+from weft.graph.passes.devices.bound_buffers import bound_buffers
 from weft.support.dtypes import f32
 
 
