@@ -163,6 +163,20 @@ def test_flatten_buffers(golden: Golden) -> None:
     golden(before_and_after(VIEWS, flatten_buffers, {"n": 3}))
 
 
+GROUPED = """
+def main(A: f32[2, 8], C: f32[24]):
+    for g in range(0, 4):
+        for i in range(0, 6):
+            if g * 6 + i < 20:
+                C[g * 6 + i] = A[(g * 6 + i) // 20, 3]
+"""
+
+
+def test_indices_are_simplified_by_the_guard_around_them() -> None:
+    """Of the last tile of rows of a group, a guard leaves those of the group: no row of it is in another."""
+    assert "C[g * 6 + i] = A[3]" in str(flatten_buffers(parse_program(GROUPED)))
+
+
 ALLOCATED_INSIDE = """
 def main(A: f32[8, 4], C: f32[8]):
     for i in parallel(0, 8):

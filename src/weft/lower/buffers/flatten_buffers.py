@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from weft.ir import ONE, ZERO, Bounds, Expr, Var, as_ramp, simplify
-from weft.loop import Alloc, Buffer, Function, Program, View
+from weft.ir import ONE, ZERO, Bounds, Expr, Var, as_ramp, assume, simplify
+from weft.loop import Alloc, Buffer, Function, If, Program, View
 from weft.lower.access_rewriter import Access, AccessRewriter
 from weft.lower.stmt_rewriter import Steps, size_bounds
 
@@ -85,6 +85,14 @@ class _Flatten(AccessRewriter):
 
     def renamed(self) -> Mapping[Buffer, Buffer]:
         return {b: flat.buffer for b, flat in self.flat.items()}
+
+    def visit_if(self, s: If) -> Steps:
+        """Flattens indices by what holds where they are used: of rows in groups, those of a tile are in one."""
+        cond, outer = self.expr(s.cond), self.bounds
+        self.bounds = assume(cond, outer)
+        then = yield s.then
+        self.bounds = outer
+        return If(cond, then, None if s.other is None else (yield s.other))
 
     def visit_alloc(self, s: Alloc) -> Steps:
         flat = self.flat[s.buffer] = flat_buffer(s.buffer)
