@@ -177,6 +177,39 @@ def test_indices_are_simplified_by_the_guard_around_them() -> None:
     assert "C[g * 6 + i] = A[3]" in str(flatten_buffers(parse_program(GROUPED)))
 
 
+BRANCHES = """
+def main(A: f32[2, 8], C: f32[24]):
+    for g in range(0, 4):
+        for i in range(0, 6):
+            if g * 6 + i < 20:
+                C[g * 6 + i] = A[(g * 6 + i) // 20, 3]
+            else:
+                C[g * 6 + i] = A[(g * 6 + i) // 20, 3]
+            C[g * 6 + i] = A[(g * 6 + i) // 20, 3]
+"""
+
+CHANGED = """
+def main(A: f32[4, 4], C: f32[16]):
+    at = alloc("register", i64[1])
+    at[0] = 4
+    for i in range(0, 4):
+        if i < at[0]:
+            at[0] = 1
+            C[i] = A[min(i, at[0]), 3]
+"""
+
+
+def test_a_condition_holds_in_its_branch_alone() -> None:
+    lines = str(flatten_buffers(parse_program(BRANCHES))).splitlines()
+    inside, *others = [line.split(" = ")[1] for line in lines if "A[" in line]
+    assert inside == "A[3]"
+    assert others == ["A[(g * 6 + i) // 20 * 8 + 3]"] * 2
+
+
+def test_nothing_is_known_of_memory_that_a_branch_changes() -> None:
+    assert "C[i] = A[min(i, at[0]) * 4 + 3]" in str(flatten_buffers(parse_program(CHANGED)))
+
+
 ALLOCATED_INSIDE = """
 def main(A: f32[8, 4], C: f32[8]):
     for i in parallel(0, 8):

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from weft.ir import ONE, ZERO, Bounds, Expr, Var, as_ramp, assume, simplify
+from weft.ir import ONE, ZERO, Bounds, Expr, Var, as_ramp, assume, reads_memory, simplify
 from weft.loop import Alloc, Buffer, Function, If, Program, View
 from weft.lower.access_rewriter import Access, AccessRewriter
 from weft.lower.stmt_rewriter import Steps, size_bounds
@@ -87,11 +87,15 @@ class _Flatten(AccessRewriter):
         return {b: flat.buffer for b, flat in self.flat.items()}
 
     def visit_if(self, s: If) -> Steps:
-        """Flattens indices by what holds where they are used: of rows in groups, those of a tile are in one."""
-        cond, outer = self.expr(s.cond), self.bounds
-        self.bounds = assume(cond, outer)
+        """Flattens indices by what holds where they are used: of rows in groups, those of a tile are in one.
+
+        Nothing is known of what memory has: the statements may change it.
+        """
+        cond, outer, memo = self.expr(s.cond), self.bounds, self.memo
+        if not reads_memory(cond):
+            self.bounds, self.memo = assume(cond, outer), {}
         then = yield s.then
-        self.bounds = outer
+        self.bounds, self.memo = outer, memo
         return If(cond, then, None if s.other is None else (yield s.other))
 
     def visit_alloc(self, s: Alloc) -> Steps:
