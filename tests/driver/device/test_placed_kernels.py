@@ -188,6 +188,7 @@ def test_kernels_run_in_the_spaces_of_their_modules() -> None:
     assert print_program(parse_program(text)) == text
 
 
+@pytest.mark.sampled(3)
 @needs_opencl
 @pytest.mark.parametrize("target", ["opencl+cpu", THREADS])
 @pytest.mark.parametrize("seed", range(4))
@@ -251,6 +252,7 @@ REGIONS: dict[str, tuple[Callable[[], onnx.ModelProto], list[Feed]]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @needs_opencl
 @pytest.mark.parametrize("name", REGIONS)
 @pytest.mark.parametrize("seed", range(2))

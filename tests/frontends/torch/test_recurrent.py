@@ -44,6 +44,7 @@ def test_as_many_nodes_for_any_number_of_steps(kind: str) -> None:
     assert sizes[0] == sizes[1] < 20
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_operators_are_decomposed(kind: str) -> None:
     module, given = Scored(kind), [steps(40).transpose(0, 1), numbers(BATCH, HIDDEN)]
@@ -54,6 +55,7 @@ def test_other_operators_are_decomposed(kind: str) -> None:
         compare([np.asarray(made)], wanted(module, given))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("batch_first", [False, True])
 @pytest.mark.parametrize("kind", ["rnn_tanh", "gru", "lstm"])
 def test_any_length_and_batch(kind: str, batch_first: bool) -> None:
@@ -99,6 +101,7 @@ def test_dropout_between_layers() -> None:
     assert np.any(y != other)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradients(kind: str) -> None:
@@ -114,6 +117,7 @@ def test_gradients(kind: str) -> None:
     compare(results[1], results[0], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", KINDS)
 def test_inference_by_the_compiler_of_pytorch(kind: str) -> None:
