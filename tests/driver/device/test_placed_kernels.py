@@ -18,7 +18,8 @@ from tests.codegen.c.networks import OTHERS
 from tests.decoders import growing_decoder
 from tests.driver.device.test_models_on_device import inputs_of
 from tests.driver.device.test_states_on_device import PAIRS, ROOM, check_tokens
-from tests.driver.host.test_control_flow import X, adding, branches, nested, number
+from tests.driver.host.test_control_flow import X, adding, body, branches, nested, number
+from tests.driver.host.ways import model as with_constants
 from tests.host_programs import interpret_model, linked
 from tests.support.devices import needs_opencl, needs_webgpu
 
@@ -122,6 +123,11 @@ def by_lot(seed: int) -> Choose:
         return lot.choice(candidates) if isinstance(candidates[0].decision, RunOn) else cheapest(candidates)
 
     return choose
+
+
+def on_the_processor(candidates: Sequence[Candidate[Any]]) -> Candidate[Any]:
+    """Chooses the processor wherever it may be."""
+    return next((c for c in candidates if c.decision == RunOn(processor=True)), cheapest(candidates))
 
 
 def check_same(found: Sequence[Any], wanted: Sequence[Any]) -> None:
@@ -262,6 +268,20 @@ def test_control_flow_in_any_placement(name: str, seed: int) -> None:
 
 
 @needs_opencl
+def test_an_input_is_read_inside_of_a_loop_too() -> None:
+    """Kernels of the processor read it where the caller has it, and in the loop a copy of it, which is written."""
+    inner = [node("CumSum", "x axis", "r"), node("Add", "s r", "t")]
+    made = body(inner, [("s", FLOAT, [2, 3])], [("t", FLOAT, [2, 3])])
+    loop = helper.make_node("Loop", ["m", "yes", "x"], ["y"], body=made)
+    given = [("x", FLOAT, [2, 3]), ("m", INT64, [])]
+    results = [("y", FLOAT, [2, 3]), ("e", FLOAT, [2, 3])]
+    known = {"yes": np.array(True), "axis": np.array(0)}
+    proto = with_constants([node("Exp", "x", "e"), loop], given, results, known)
+    feeds: list[Feed] = [{"x": X, "m": np.array(m)} for m in (20, 0)]
+    check_model(build(proto, THREADS, choose=on_the_processor), feeds, weft.compile(proto))
+
+
+@needs_opencl
 def test_states_stay_on_the_device(tmp_path: Path) -> None:
     wanted = check_options(state=PAIRS, capacity={"past_*": ROOM})
     proto = growing_decoder(layers=1)
@@ -346,11 +366,7 @@ def test_types_that_a_device_lacks_are_the_processors() -> None:
 def test_a_model_that_is_all_the_processors(target: str) -> None:
     nodes = [node("CumSum", "x axis", "y")]
     proto = model_of(nodes, {"x": (FLOAT, [32])}, {"y": FLOAT}, axis=np.array(0))
-
-    def there(candidates: Sequence[Candidate[Any]]) -> Candidate[Any]:
-        return next((c for c in candidates if c.decision == RunOn(processor=True)), cheapest(candidates))
-
-    made = build(proto, target, choose=there)
+    made = build(proto, target, choose=on_the_processor)
     assert set(devices_of(made).values()) == {"cpu"}
     check_model(made, [{"x": np.arange(32, dtype=np.float32)}], weft.compile(proto))
 

@@ -114,9 +114,9 @@ def _copied(v: Value, to: HostMemory, source: HostMemory) -> Stmt:
     return there.around(here.around(made))
 
 
-def hosted(b: Buffer) -> Buffer:
-    """Returns a buffer like *b* in the memory beside a device's."""
-    return Buffer(f"{b.name}_host", b.shape, b.dtype, HOSTED)
+def hosted(b: Buffer, suffix: str = "host") -> Buffer:
+    """Returns a buffer like *b* in the memory beside a device's, of its name and a *suffix*."""
+    return Buffer(f"{b.name}_{suffix}", b.shape, b.dtype, HOSTED)
 
 
 def memory_beside(

@@ -8,12 +8,16 @@ own. What a region is given is copied where it begins, from the device's memory,
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from weft.driver.host.crossings import NONE_CROSS, crossings_of, uses_processor
 from weft.driver.host.host_memory import HostMemory, hosted, memory_beside
 from weft.graph import Value
 from weft.ir import ZERO
 from weft.loop import Alloc, Buffer, Stmt, View, copy, seq
+
+INSIDE: Final = "inside"
+"""Names what a region is given: a copy, and not the caller's memory, which has the name of its tensor on the host."""
 
 
 class TensorsThere:
@@ -71,7 +75,7 @@ class RegionThere:
         assert around.beside is not None  # a model has that if any of its regions uses the processor
         self.inner = inner
         self.crossings = crossings_of(inner.fused, is_region=True)
-        self.ins, self.outs = [hosted(b) for b in inner.ins], [hosted(b) for b in inner.outs]
+        self.ins, self.outs = ([hosted(b, INSIDE) for b in of] for of in (inner.ins, inner.outs))
         self.views = around.beside.views()
         self.whole, self.arena = self.views.buffer(workspace), hosted(inner.arenas[0])
         beside = memory_beside(inner, self.ins, self.outs, self.arena, around.beside.weights)
