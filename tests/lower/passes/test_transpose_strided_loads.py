@@ -213,6 +213,25 @@ def test_memory_that_is_written_is_not_read_ahead() -> None:
     assert strided == {"A"}
 
 
+TOLD = """
+def main(A: f32[64], P: i64[1], C: f32[16]):
+    for u in unrolled(0, 4):
+        C[ramp(u * 4, 1, 4)] = A[ramp(min(max(P[0], 0), 1) * 4 + u, 16, 4)]
+        {0}
+"""
+
+
+@pytest.mark.parametrize(("also", "is_turned"), [("", True), ("P[0] = u", False)])
+def test_rows_that_data_tells_are_turned_unless_that_changes(also: str, is_turned: bool) -> None:
+    before = parse_program(TOLD.format(also))
+    after = transpose_strided_loads(before, cpu("sse4"))
+    check_equal(before, after)
+    strided = [
+        n for n in loads(after.entry.body) if isinstance(n.indices[0], Ramp) and n.indices[0].stride is not index(1)
+    ]
+    assert (not strided) == is_turned
+
+
 @pytest.mark.parametrize("name", [n for n in TARGETS if TARGETS[n].has("vector_extensions")])
 def test_c_has_shuffles(name: str) -> None:
     f = transposed(transposition(f32, 4, 4, index(4), index(8)), name)

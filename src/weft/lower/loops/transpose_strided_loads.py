@@ -37,7 +37,6 @@ from weft.ir import (
     map_nodes,
     poly_of,
     post_order,
-    reads_memory,
     simplify,
     substitute,
 )
@@ -112,9 +111,10 @@ class _Transpose(StmtRewriter):
         wanted = guarded_loads(loop.body, strided)
         for n in strided:
             at, rows = n.indices[0], wanted.get(n)
-            if rows is None or n.buffer in changed or self.roots.get(n.buffer, n.buffer) in changed:
+            read = [x.buffer for x in post_order(n) if isinstance(x, Load)]  # a row may be one that data tells
+            if rows is None or any(b in changed or self.roots.get(b, b) in changed for b in read):
                 continue
-            if not isinstance(at, Ramp) or reads_memory(at) or not inside.isdisjoint(free_vars(at)):
+            if not isinstance(at, Ramp) or not inside.isdisjoint(free_vars(at)):
                 continue
             count = min(n.dtype.lanes, _constant(loop.extent))
             if _moves_by_one(at, loop.var) and is_transposed(n.dtype, count, self.target):
