@@ -9,6 +9,7 @@ from time import thread_time
 import numpy as np
 import pytest
 from tests.ops.test_order import compiled, descending
+from tests.support.devices import needs_opencl
 
 import weft
 from weft.driver.checking.reference import run_operator
@@ -185,3 +186,19 @@ def test_a_million_are_sorted_in_less_than_three_times_numpys_time() -> None:
 
     ratios = [taken(model) / taken(np.argsort) for _ in range(5)]
     assert median(ratios) < 3
+
+
+@needs_opencl
+def test_the_first_of_an_open_size_on_a_device() -> None:
+    """A thread's own memory has a known size: that of all elements that are asked for, whether a call has as many or not."""
+    g = Graph()
+    values, places = g.add_many("top_k", [g.input("x", (g.dim("n"), 3), f32)], k=4, axis=0)
+    g.output(values, "values")
+    g.output(places, "places")
+    made = weft.compile(g, target="opencl -device=any")
+    for n in (2, 9):
+        x = np.random.default_rng(n).standard_normal((n, 3)).astype(np.float32)
+        order = np.argsort(-x, 0, kind="stable")[:4]
+        found = made(x)
+        np.testing.assert_array_equal(found[1], order)
+        np.testing.assert_array_equal(found[0], np.take_along_axis(x, order, 0))

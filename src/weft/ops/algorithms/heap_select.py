@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from weft.ir import ONE, ZERO, Expr, Var, maximum, select
+from weft.ir import ONE, ZERO, Expr, Var, index, maximum, select
 from weft.loop import If, Stmt, While, allocated, cell, for_, get, let, put, seq
 from weft.ops.algorithms.sort_records import Emit, Record, Records, Words
 from weft.support.dtypes import DType
@@ -22,14 +22,16 @@ def select_first(
     words: Words,
     emit: Emit,
     *,
+    most: int,
     ordered: bool = True,
 ) -> Stmt:
     """Returns statements that call *emit* with each place below *k* and the index of the element that belongs there.
 
-    *words* are as `sort_indices` takes them; the order is the same. There are *k* elements or more of the *count*. If they need
-    not be *ordered*, the last of them is in the first place, and the others are anywhere.
+    *words* are as `sort_indices` takes them; the order is the same. There are *k* elements or more of the *count*, and *k* is
+    *most* or less: a thread's own memory has a known size. If they need not be *ordered*, the last of them is in the first
+    place, and the others are anywhere.
     """
-    heap = Records.of("heap", maximum(k, ONE), word)
+    heap = Records.of("heap", index(max(most, 1)), word)
     rest, start = Var("rest"), Var("start")
     filled = for_(start, k, heap.put(start, heap.make(words(start), start)))
     compared = for_(rest, count - k, _offered(heap, k, words, rest), begin=k)

@@ -122,6 +122,7 @@ def _of_chunks(x: Tensor, d: int, shape: Sequence[Expr], k: int, chunk: int, *, 
             best.dtype,
             lambda c: Load(ins[1], s.at(c)),
             lambda p, c: store(chosen, (p,), c),
+            most=k,
             ordered=False,
         )
 
@@ -147,7 +148,7 @@ def _first_of(k: int, count: Expr) -> Sorter:
 
     def sort(size: Expr, word: DType, words: Words, emit: Emit) -> Stmt:
         if k * FEW <= (int(size.value) if isinstance(size, Const) else UNKNOWN):
-            return select_first(size, count, word, words, emit)
+            return select_first(size, count, word, words, emit, most=k)
         return sort_indices(size, word, words, lambda place, at: If(place < count, emit(place, at), None))
 
     return sort

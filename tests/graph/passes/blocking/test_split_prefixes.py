@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.graph.checks import apply_pass, one_output, ops
+from tests.support.devices import needs_opencl
 
 import weft
 from weft.cost import Choosing, PrefixChunk, cheapest, prefix_chunk_plans
@@ -82,6 +83,7 @@ def test_longer_prefixes_have_longer_chunks() -> None:
     assert found[0] == 1 < found[1] < found[2]
 
 
+@needs_opencl
 @pytest.mark.parametrize("n", [4096, 100_003])
 def test_on_a_device(n: int) -> None:
     x = np.random.default_rng(0).standard_normal((n,)).astype(np.float32)
