@@ -14,7 +14,7 @@ def test_sleeps():
     time.sleep(0.3)
 
 def test_computes():
-    subprocess.run([sys.executable, "-c", "import time\\nwhile time.process_time() < 0.3: pass"], check=True)
+    subprocess.run([sys.executable, "-c", "import time\\nwhile time.process_time() < 0.4: pass"], check=True)
 """
 
 
@@ -29,5 +29,5 @@ def test_what_a_child_computes_counts_and_sleep_does_not(tmp_path: Path) -> None
     )
     took = {name: float(seconds) for seconds, name in re.findall(r"([0-9.]+) \S*::test_(\w+)", ran.stdout)}
     assert list(took) == ["computes", "sleeps"]
-    assert took["computes"] >= 0.3
+    assert took["computes"] >= 0.3  # children are counted in ticks of the kernel's clock, which may leave some out
     assert took["sleeps"] < 0.3
