@@ -18,7 +18,7 @@ from weft.graph.builder.builder import Builder
 from weft.graph.builder.constants import CompileTimeConstant
 from weft.graph.builder.partial_evaluator import Operand, PartialEvaluator
 from weft.graph.core.conditions import LateSize
-from weft.graph.core.graph import Attribute, Graph
+from weft.graph.core.graph import Attribute
 from weft.graph.core.graph_values import Value
 from weft.graph.regions.region_operators import IF, LOOP
 from weft.graph.regions.stacked_rows import append_regions
@@ -66,7 +66,7 @@ def branch_of(
             nothing = region.builder.add("full", shape=(ONE,) * like.rank, value=0, dtype=like.dtype)
             made[k] = region.values([nothing])[0]
     late = {
-        (k, d): fresh_size(b.evaluator.graph, "size")
+        (k, d): b.evaluator.graph.fresh_dim("size")
         for k, (x, y) in enumerate(zip(left, right, strict=True))
         for d, (m, n) in enumerate(zip(x.shape, y.shape, strict=True))
         if not same_size(m, n) or then_.makes(m)
@@ -102,7 +102,7 @@ def loop(
     if counted and most is None:
         b.fail("it never ends: it has no number of iterations, and its condition is always true")
     limit = None if most is None else b.add("maximum", b.cast(b.reshape(most, ()), i64), b.scalar(0, i64))
-    trips: Expr = fresh_size(b.evaluator.graph, "trips")
+    trips: Expr = b.evaluator.graph.fresh_dim("trips")
     if counted and limit is not None:
         trips = as_expr(b.late_number(limit, "trips", "the number of iterations"), INDEX)
     start = None if condition is None or _is_true(condition) else b.evaluator.value(b.reshape(condition, ()), b.source)
@@ -126,7 +126,7 @@ def _loop_node(
 ) -> tuple[list[Operand], list[Operand]]:
     """Adds the node of a loop; returns its states and its scans, of *trips* rows."""
     first, states = body.first, len(body.first) + len(body.varying)
-    late = {place: fresh_size(b.evaluator.graph, "size") for place in body.varying}
+    late = {place: b.evaluator.graph.fresh_dim("size") for place in body.varying}
     rows = [(trips, *row.shape) for row in body.rows]
     shapes = (*_shapes(body.made, late), *[(ONE,) for _ in late], *rows)
     sizes = [b.evaluator.value(b.vector([first[k].shape[d]]), b.source) for k, d in body.varying]
@@ -174,7 +174,7 @@ class _Iteration:
         self.region = Region(b, "body")
         graph = self.region.graph
         self.step = graph.input("step", (), i64)
-        sizes = {place: fresh_size(graph, "size") for place in varying}
+        sizes = {place: graph.fresh_dim("size") for place in varying}
         shapes = [[sizes.get((k, d), s) for d, s in enumerate(v.shape)] for k, v in enumerate(first)]
         self.states = [graph.input(f"state{k}", shape, first[k].dtype) for k, shape in enumerate(shapes)]
         for n, size in enumerate(sizes.values()):
@@ -209,15 +209,6 @@ class _Iteration:
         go_on = self.region.values([r.cast(r.reshape(self.go_on, ()), bool_)])
         self.region.output([*go_on, *self.made, *sizes, *self.rows])
         return changed
-
-
-def fresh_size(graph: Graph, name: str) -> Var:
-    """Returns a new symbolic size."""
-    made, n = name, 0
-    while made in graph.dims:
-        n += 1
-        made = f"{name}_{n}"
-    return graph.dim(made)
 
 
 def _is_true(x: Operand) -> bool:

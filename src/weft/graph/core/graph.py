@@ -77,6 +77,13 @@ class Graph(NestedGraph):
         """Returns the symbolic size called *name*, the same variable each time."""
         return self.dims.setdefault(name, Var(name, INDEX))
 
+    def fresh_dim(self, name: str, least: int = 0) -> Var:
+        """Returns a new symbolic size of at least *least*, of a name that begins with *name* and no other size has."""
+        base = name
+        while name in self.dims:
+            name = self.fresh_name(base)
+        return self.dims.setdefault(name, Var(name, INDEX, (least, None) if least else None))
+
     def bounded_dim(self, name: str, sizes: Dim) -> Expr:
         """Returns the symbolic size called *name*, of which *sizes* are known; see `Dimension`."""
         return bounded_dimension(name, sizes, self.dims, self.dimensions).size
@@ -91,10 +98,7 @@ class Graph(NestedGraph):
         """
         if known := [late.size for late in self.late_sizes if late.value is value and late.element == element]:
             return known[0]
-        while name in self.dims:
-            name = self.fresh_name(name)
-        size = self.dims.setdefault(name, Var(name, INDEX, (least, None) if least else None))
-        self.late_sizes.append(LateSize(size, value, element, what, source))
+        self.late_sizes.append(LateSize(self.fresh_dim(name, least), value, element, what, source))
         return self.late_sizes[-1].size
 
     def require(self, condition: Expr, message: str, *values: Expr, source: str = "") -> None:

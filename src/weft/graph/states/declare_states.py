@@ -117,10 +117,7 @@ def _check_initial(taken: Value, initial: Constant, g: _Growing | None) -> None:
 
 def _bound(graph: Graph, length: Var) -> Var:
     """Returns the graph's symbol for a length and one: kernels take sizes for at least one, and a state begins empty."""
-    name = f"{length.name}_and_one"
-    while name in graph.dims:
-        name = graph.fresh_name(name)
-    return graph.dim(name)
+    return graph.fresh_dim(f"{length.name}_and_one")
 
 
 class _Declaring:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from weft.graph.core.graph import Graph
 from weft.graph.core.graph_values import Value
-from weft.ir import ONE, ZERO, Expr, Var
+from weft.ir import ONE, ZERO, Expr
 
 
 def appended_rows(made: Value, taken: Value) -> tuple[int, list[Value]] | None:
@@ -33,11 +32,3 @@ def without_rows(v: Value, axis: int) -> tuple[int, ...] | None:
     shape: list[Expr] = list(v.shape)
     shape[axis] = ZERO
     return Value("", type(v.type)(tuple(shape), v.dtype)).static_shape
-
-
-def fresh_size(graph: Graph) -> Var:
-    """Returns a size of rows, of a name that no other has."""
-    name = graph.fresh_name("rows")
-    while name in graph.dims:
-        name = graph.fresh_name("rows")
-    return graph.dim(name)

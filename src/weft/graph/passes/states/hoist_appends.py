@@ -14,7 +14,7 @@ import numpy as np
 from weft.graph.core.conditions import LateSize
 from weft.graph.core.graph import Graph, Node, infer
 from weft.graph.core.graph_values import Value
-from weft.graph.passes.states.appended_rows import appended_rows, fresh_size, without_rows
+from weft.graph.passes.states.appended_rows import appended_rows, without_rows
 from weft.graph.passes.states.loop_appends import loop_appends
 from weft.graph.regions.region_operators import IF
 from weft.graph.rewriting.rewriter import Inputs, drop_dead, rewrite_graph
@@ -49,7 +49,7 @@ class _Appends:
 
     def hoisted(self, new: Graph, node: Node, inputs: Inputs) -> list[Value]:
         """Adds the `if` of the rows to *new*, and the append; returns the results of the old one."""
-        size = fresh_size(new)
+        size = new.fresh_dim("rows")
         shapes = [*node.attribute("shapes"), (ONE,)]
         shape = list(shapes[self.number])
         shape[self.axis] = size

@@ -14,7 +14,7 @@ import numpy as np
 from weft.graph.core.conditions import LateSize
 from weft.graph.core.graph import Attribute, Graph, Node, infer
 from weft.graph.core.graph_values import Value
-from weft.graph.passes.states.appended_rows import appended_rows, fresh_size, without_rows
+from weft.graph.passes.states.appended_rows import appended_rows, without_rows
 from weft.graph.regions.region_operators import LOOP, appends_of
 from weft.graph.rewriting.rewriter import Inputs, drop_dead
 from weft.ir import ONE
@@ -40,7 +40,7 @@ class LoopAppends:
         k, states, taken = self.number, int(node.attribute("states")), inputs[2 + self.number]
         assert taken is not None
         shapes, shape = list(node.attribute("shapes")), list(node.outputs[k].shape)
-        size = fresh_size(new)
+        size = new.fresh_dim("rows")
         shape[self.axis] = size
         shapes[k] = tuple(shape)
         shapes.insert(states, (ONE,))
@@ -81,7 +81,7 @@ def _collecting(body: Graph, number: int, axis: int, rows: Sequence[Value], stat
     """Returns *body* with its rows alone for state *number*, and a state of their number; None where it reads the state."""
     made, taken = body.empty_copy(), body.inputs[1 + number]
     source = next((v.producer.source for v in rows if v.producer is not None), "")
-    size, shape = fresh_size(made), list(taken.shape)
+    size, shape = made.fresh_dim("rows"), list(taken.shape)
     shape[axis] = size
     collected = Value(f"{taken.name}_rows", TensorType(tuple(shape), taken.dtype))
     told = Value(size.name, TensorType((ONE,), i64))
