@@ -89,4 +89,4 @@ def test_rows_of_unknown_number_are_taken_by_powers_of_two() -> None:
 def test_tiles_of_rows_of_unknown_length_are_narrow() -> None:
     """A last tile of a few vectors still has sums enough of its rows to hide their latency."""
     problem = TileProblem(row=64, column=1, last=64, depth=64, element_bytes=4, open_last=True, right_bytes=1 << 14)
-    assert choose_tile(problem, cpu("avx2")) == Tile(6, 1, 16)
+    assert choose_tile(problem, cpu("avx2")) == Tile(4, 1, 24)

@@ -16,7 +16,7 @@ from weft.graph import Graph, Value, print_graph
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.pack_matrices import pack_matrices
 from weft.support.dtypes import f32, i64
-from weft.targets import Target, cpu
+from weft.targets import Target, cpu, parse_target
 
 FOUR = cpu("sse4")
 """A machine with vectors of four floats."""
@@ -42,10 +42,13 @@ def gemm(g: Graph, x: Value, rows: int, columns: int, c: Value | None = None, **
 
 
 def test_panel_width() -> None:
-    widths = [
-        panel_plans(n, 16)[0].decision.columns for n in (2, 10, 16, 17, 32, 48, 80, 96, 100, 128, 768, 1000, 2600)
-    ]
-    assert widths == [2, 16, 16, 32, 32, 48, 48, 48, 64, 64, 64, 64, 64]
+    columns = (2, 10, 16, 17, 32, 48, 80, 96, 100, 128, 768, 1000, 2600)
+
+    def widths(target: str) -> list[int]:
+        return [panel_plans(n, 32, parse_target(target))[0].decision.columns for n in columns]
+
+    assert widths("cpu -mattr=avx512") == [2, 16, 16, 32, 32, 48, 48, 48, 64, 64, 64, 64, 64]
+    assert widths("cpu -mattr=avx2") == [2, 16, 16, 24, 16, 24, 16, 24, 16, 16, 24, 24, 24]
 
 
 def test_text_before_and_after() -> None:

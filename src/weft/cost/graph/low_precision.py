@@ -12,7 +12,7 @@ from typing import Final
 from weft.cost.demand import fma_cycles
 from weft.cost.graph.arithmetic import multiply_cycles
 from weft.cost.graph.memory import streaming_cycles
-from weft.cost.graph.packing import MANY_ROWS, VECTOR_TIMES, Panel, panel_plans
+from weft.cost.graph.packing import MANY_ROWS, PANEL_VECTORS, Panel, panel_plans, panel_vector_time
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import best_of_each, by_cost
 from weft.cost.rules.fragment_tile import FragmentProduct, fragment_tile_plans
@@ -86,9 +86,10 @@ class GroupedOperands(Decision):
     panel: int = 0
 
 
-def low_bit_panel_plans(columns: int, lanes: int) -> list[Candidate[Panel]]:
+def low_bit_panel_plans(columns: int, target: Target) -> list[Candidate[Panel]]:
     """Returns the widths of panels of weights of few bits, the narrow ones of `panel_plans`."""
-    return [c for c in panel_plans(columns, lanes) if c.decision.columns <= PANEL_VECTORS_OF_FEW_BITS * lanes]
+    most = PANEL_VECTORS_OF_FEW_BITS * target.lanes(f32.bits)
+    return [c for c in panel_plans(columns, f32.bits, target) if c.decision.columns <= most]
 
 
 def narrow_weight_plans(rows: int | None, size: int, target: Target) -> list[Candidate[NarrowWeight]]:
@@ -134,7 +135,8 @@ def grouped_plans(
     for shape in dot_products(target).values():
         if shape.sums is not i32:
             continue
-        for v, time in VECTOR_TIMES.items():
+        for v in range(PANEL_VECTORS, 0, -1):
+            time = panel_vector_time(v, target, 1 + shape.temporaries)
             wide = -(-columns // (v * lanes)) * v * lanes
             each = many * wide * time * _vector_time(shape, many, v, target) / (lanes * shape.group)
             form = GroupedOperands(str(shape.a), str(shape.b), shape.group, v * lanes)
@@ -245,7 +247,7 @@ def narrow_factor_plans(p: FloatProduct, target: Target) -> list[Candidate[Narro
         return found
     rounding = multiply_cycles(many * p.depth * ROUNDED, f32.bits, target)
     packing = 0.0 if p.is_packed else GROUPING_CYCLES * bf16.bytes * size
-    for v in VECTOR_TIMES:
+    for v in range(PANEL_VECTORS, 0, -1):
         panel = v * target.lanes(f32.bits)
         work = _narrow_cycles(p, many, panel, target)
         if work is not None:
@@ -265,6 +267,6 @@ def _narrow_cycles(p: FloatProduct, rows: int, panel: int, target: Target) -> fl
     tiles = MatrixTileProblem(*kinds, rows, panels, panel, groups, groups, 1, p.depth * bf16.bytes)
     found = [c.cycles for c in matrix_tile_plans(tiles, target) if c.decision.rows]
     lanes = target.lanes(f32.bits)
-    time = VECTOR_TIMES[panel // lanes]
+    time = panel_vector_time(panel // lanes, target)
     found += [fma_cycles(rows * groups * panels * panel // lanes * s.cycles * time, target) for s in vectors]
     return min(found, default=None)

@@ -19,11 +19,16 @@ from weft.cost.rules.reduction import LANE_SUM_CYCLES
 from weft.cost.rules.row_threads import matrix_vector_cycles
 from weft.targets import Target
 
-VECTOR_TIMES: Final = {4: 1.0, 3: 1.02, 2: 1.08, 1: 1.35}
-"""The time of a vector by the number of vectors in a row of a panel: the fewer there are, the more of it goes into loads."""
-
-PANEL_VECTORS: Final = max(VECTOR_TIMES)
+PANEL_VECTORS: Final = 4
 """The most vectors in a row of a panel, and of a register tile, which goes along one."""
+
+WITHOUT_LOADS: Final = 0.75
+"""The part of the time of a multiply-add that does not depend on the loads for it, in the largest tile of AVX-512."""
+
+LOAD_TIME: Final = 0.6
+"""The time of a load for each multiply-add. With 32 registers a vector takes 1.02 in panels three wide, 1.09 in two and 1.37 in
+one, relative to four wide, as measured on both machines. With 16 a tile four wide has two rows: 64 rows times 1024 x 1024 took
+1.12 of the time of tiles of 4 rows three wide, and of 6 rows two wide (Zen 4 held to AVX2, 2026-11-28)."""
 
 UNKNOWN_VECTORS: Final = 2 * PANEL_VECTORS
 """Vectors of the longest row of a matrix of unknown width that counts."""
@@ -111,19 +116,31 @@ def turned_weight_plans(depth: int, columns: int, bits: int, target: Target) -> 
     )
 
 
-def panel_plans(columns: int | None, lanes: int) -> list[Candidate[Panel]]:
-    """Returns the widths of panels, by the time of all panels, padding included; few columns have panels of a power of two.
+def panel_vector_time(vectors: int, target: Target, temporaries: int = 1) -> float:
+    """Returns the time of a vector of sums, relative to the least, in panels whose rows have *vectors*.
 
-    Where it is not known how many there are, None, the time is the mean of that of some numbers.
+    It depends on the loads for each multiply-add of the largest tile that fits the registers: the fewer vectors there are, the
+    more of it goes into loads of the left factor, and the fewer rows there are, of the right one.
     """
+    rows = max(1, (target.isa.vector_registers - temporaries - vectors) // vectors)
+    return WITHOUT_LOADS + LOAD_TIME * (rows + vectors) / (rows * vectors)
+
+
+def panel_plans(columns: int | None, bits: int, target: Target) -> list[Candidate[Panel]]:
+    """Returns the widths of panels of elements of *bits*, by the time of all panels, padding included.
+
+    Few columns have panels of a power of two. Where it is not known how many there are, None, the time is the mean of that of
+    some numbers.
+    """
+    lanes = target.lanes(bits)
     if columns is not None and columns <= lanes:
         return [Candidate(Panel(1 << (columns - 1).bit_length()), 1.0)]
     vectors = [-(-columns // lanes)] if columns is not None else range(1, UNKNOWN_VECTORS + 1)
 
     def time(v: int) -> float:
-        return sum(-(-n // v) for n in vectors) / len(vectors) * v * VECTOR_TIMES[v]
+        return sum(-(-n // v) for n in vectors) / len(vectors) * v * panel_vector_time(v, target)
 
-    return by_cost([Candidate(Panel(lanes * v), time(v)) for v in VECTOR_TIMES])
+    return by_cost([Candidate(Panel(lanes * v), time(v)) for v in range(PANEL_VECTORS, 0, -1)])
 
 
 @dataclass(frozen=True)

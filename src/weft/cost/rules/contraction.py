@@ -200,7 +200,7 @@ def _tiles_that_fit(p: TileProblem, width: int, target: Target) -> Iterator[Tile
     for c in [c for c in columns if _may_cut(p, c) and vectors * c <= 6]:
         for r, o in rows:
             operands = c * vectors if r * o > 1 and not p.shared else 0  # operands used once take no register
-            if r * o * c * vectors + operands + p.temporaries > target.isa.vector_registers - 1:
+            if r * o * c * vectors + operands + p.temporaries > target.isa.vector_registers:
                 break
             yield Tile(r, c, width, o)
 

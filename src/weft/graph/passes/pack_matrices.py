@@ -207,9 +207,8 @@ class _Packing:
         key = (b, trans)
         if key not in self.panels:
             columns = b.shape[-2 if trans else -1]
-            bits = b.dtype.bits
-            plans = partial(panel_plans, int(columns.value) if isinstance(columns, Const) else None)
-            block = self.planner.decide(subject_of(b.name), Panel, lambda m: plans(m.lanes(bits))).columns
+            plans = partial(panel_plans, int(columns.value) if isinstance(columns, Const) else None, b.dtype.bits)
+            block = self.planner.decide(subject_of(b.name), Panel, plans).columns
             self.panels[key] = new.add("pack_matrix", [b], name=f"{b.name}_packed", block=block, trans=trans)
         return self.panels[key]
 

@@ -13,7 +13,6 @@ from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
 from weft.graph.passes.quantized.quantized_patterns import product_rows
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
-from weft.support.dtypes import f32
 
 
 def pack_low_bits(graph: Graph, planner: Planner) -> Graph:
@@ -33,7 +32,7 @@ def pack_low_bits(graph: Graph, planner: Planner) -> Graph:
         assert q is not None  # it is a constant
         columns = q.static_shape[0] if q.static_shape else 1
         plans = partial(low_bit_panel_plans, columns)
-        block = planner.decide(subject_of(q.name), Panel, lambda m: plans(m.lanes(f32.bits))).columns
+        block = planner.decide(subject_of(q.name), Panel, plans).columns
         rows = product_rows(node)
         apart = planner.decide(subject_of(node.output.name), TakenApart, lambda m: taken_apart_plans(rows, m))
         operands = [a, *[None if v is None else in_panels(new, v, block) for v in (q, *rest)]]
