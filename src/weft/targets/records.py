@@ -85,7 +85,8 @@ class Caches:
     """The data caches and memory of one core: sizes in bytes, speeds in bytes that one core reads in a cycle.
 
     `line` is the cache line; `page` is a page of memory, beyond which hardware prefetchers do not read. Addresses a
-    multiple of `set_period` apart share a set of the first level: its sets times its line.
+    multiple of `set_period` apart share a set of the first level: its sets times its line. Pieces of rows far apart, which no
+    prefetcher follows, are read from the second level at `scattered_part` of its speed.
     """
 
     l1: int = 32 << 10
@@ -95,6 +96,7 @@ class Caches:
     page: int = 4096
     set_period: int = 4096
     l2_speed: float = 48.0
+    scattered_part: float = 0.3
     l3_speed: float = 24.0
     memory_speed: float = 8.0
 

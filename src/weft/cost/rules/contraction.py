@@ -85,10 +85,11 @@ class TileProblem:
     Where *open_row* the row's size is a guess, and a tile has few of them; so may that of the last axis be, by *open_last*, and
     the columns', by *open_column*. The *outer_row* is another axis of which a tile may hold several, with all of the row. The
     right factor has *right_bytes* in all, for whatever other axes it has, too, and none where nothing is multiplied; in the left
-    one, rows are *left_stride* bytes apart. Where rows are *shared* by both factors, each has a right factor of its own. A step
-    for a vector of sums takes as long as *cycles* multiply-adds, and all of them *temporaries* registers; each vector of the
-    right factor takes *conversions* operations after its load, each element of the left one *row_conversions*. The bytes loaded
-    for it are so many parts of a vector of sums' bytes (*right_part*). It is an image, of which *windows* are read, or panels.
+    one, rows are *left_stride* bytes apart, in the right one, those of two steps *right_stride*. Where rows are *shared* by both
+    factors, each has a right factor of its own. A step for a vector of sums takes as long as *cycles* multiply-adds, and all of
+    them *temporaries* registers; each vector of the right factor takes *conversions* operations after its load, each element of
+    the left one *row_conversions*. The bytes loaded for it are so many parts of a vector of sums' bytes (*right_part*). It is an
+    image, of which *windows* are read, or panels.
     """
 
     row: int
@@ -102,6 +103,7 @@ class TileProblem:
     outer_row: int = 1
     right_bytes: int = 0
     left_stride: int = 0
+    right_stride: int = 0
     shared: bool = False
     cycles: float = 1.0
     temporaries: int = 1
@@ -190,8 +192,12 @@ def _widths(p: TileProblem, target: Target) -> list[int]:
 
 
 def _tiles_that_fit(p: TileProblem, width: int, target: Target) -> Iterator[Tile]:
-    """Yields the tiles that leave registers for their operands, smaller ones first; at least the smallest of all."""
+    """Yields the tiles that leave registers for their operands, smaller ones first; at least the smallest of all.
+
+    Where operands are converted, one more holds what a conversion begins with.
+    """
     vectors = -(-width // target.lanes(p.element_bytes * 8))
+    free = target.isa.vector_registers - p.temporaries - (1 if p.conversions or p.row_conversions else 0)
     most = target.isa.vector_registers  # no axis is so long that more of it need be tried: each row takes a register
     rows = [(r, 1) for r in range(1, min(p.row, most) + 1) if not p.open_row or r <= OPEN_ROWS]
     rows += [(p.row, o) for o in range(2, min(p.outer_row, most) + 1)]
@@ -200,7 +206,7 @@ def _tiles_that_fit(p: TileProblem, width: int, target: Target) -> Iterator[Tile
     for c in [c for c in columns if _may_cut(p, c) and vectors * c <= 6]:
         for r, o in rows:
             operands = c * vectors if r * o > 1 and not p.shared else 0  # operands used once take no register
-            if r * o * c * vectors + operands + p.temporaries > target.isa.vector_registers:
+            if r * o * c * vectors + operands > free:
                 break
             yield Tile(r, c, width, o)
 
@@ -272,11 +278,25 @@ def _tile_cost(p: TileProblem, rows: int, vectors: int, target: Target) -> float
     step = Demand(
         arithmetic=fma_cycles(sums * p.cycles + read * p.conversions + rows * p.row_conversions, target),
         loads=load_cycles((rows if p.right_bytes else 0) + read, target),
-        chain=target.core.fma_latency,
+        chain=max(target.core.fma_latency, _scattered_cycles(p, int(panel), target)),
         l2=l2_cycles(panel, target) if panel * p.depth > target.caches.l1 else 0.0,
         far=l3_cycles(panel, target) if is_far else 0.0,
     )
     return (step.cycles + _left_cost(p, rows, target)) * p.depth + TILE_OVERHEAD * sums
+
+
+def _scattered_cycles(p: TileProblem, piece: int, target: Target) -> float:
+    """Returns the cycles in which a step waits for a *piece* of a row of the right factor, in bytes, where these are far apart.
+
+    The second level sends whole lines. The first holds pieces of all rows only if there is room in the sets that they share.
+    """
+    if not p.reuses or p.windows or p.right_stride <= piece:
+        return 0.0
+    lines = piece + target.caches.line - gcd(p.right_stride, piece, target.caches.line)
+    sets = min(1.0, piece / gcd(p.right_stride, target.caches.set_period))
+    if lines * p.depth <= target.caches.l1 * L1_SHARE * sets:
+        return 0.0
+    return l2_cycles(lines, target) / target.caches.scattered_part
 
 
 def _left_cost(p: TileProblem, rows: int, target: Target) -> float:

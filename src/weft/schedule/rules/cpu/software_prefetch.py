@@ -140,6 +140,7 @@ def _stream(
         uses=_uses(s, ref, inside),
         has_panels=any(f not in cut for f in moving),
         tiles=tiles,
+        depth=s.extent(loop),
         panel=panel,
     )
 

@@ -207,6 +207,7 @@ def _tile(ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: P
         outer_row=size_of(outer) if isinstance(row, Const) and isinstance(outer, Const) else 1,
         shared=roles.shared,
         left_stride=0 if found is None or roles.row is None else _stride(found.left, parts[roles.row].axis.var),
+        right_stride=0 if found is None else _stride(found.right, reduce_axes(block)[-1].var),
         right_bytes=0 if found is None else bytes_of(found.right.buffer),
         conversions=0 if found is None else found.conversions,
         windows=found is not None and not all(isinstance(i, Var) for i in found.right.indices),
