@@ -41,6 +41,7 @@ from weft.te import (
     highest,
     lowest,
     max_,
+    max_number,
     min_,
     prod,
     reduce_axis,
@@ -208,10 +209,13 @@ _define_arg("argmin", argmin, nan_first=True)
 
 @operator("softmax", along="axis")
 def softmax(x: Tensor, *, axis: int = -1) -> Tensor:
-    """`exp(x) / sum(exp(x))` along *axis*, with the largest element taken out first."""
+    """`exp(x) / sum(exp(x))` along *axis*, with the largest element taken out first.
+
+    With a NaN among them, all of the results are NaN as their sum is, whatever the largest.
+    """
     d = (normalize_axis(axis, x.rank),)
-    top = reduce_over(x, d, max_, "softmax_max")
-    moved = map_tensors("softmax_exp", lambda e, m: apply("exp", e - m), x, top)
+    top = reduce_over(x, d, max_number, "softmax_max")
+    moved = map_tensors("softmax_exp", lambda e, m: apply("exp_flushed", e - m), x, top)
     total = reduce_over(moved, d, sum_, "softmax_sum")
     scale = map_tensors("softmax_scale", lambda s: 1 / s, total)  # of at least 1, since the largest element adds that
     return map_tensors("softmax", lambda e, s: e * s, moved, scale)
@@ -221,9 +225,9 @@ def softmax(x: Tensor, *, axis: int = -1) -> Tensor:
 def log_softmax(x: Tensor, *, axis: int = -1) -> Tensor:
     """The logarithm of `softmax`."""
     d = (normalize_axis(axis, x.rank),)
-    top = reduce_over(x, d, max_, "softmax_max")
+    top = reduce_over(x, d, max_number, "softmax_max")
     moved = map_tensors("softmax_shift", lambda e, m: e - m, x, top)
-    exps = map_tensors("softmax_exp", lambda e: apply("exp", e), moved)
+    exps = map_tensors("softmax_exp", lambda e: apply("exp_flushed", e), moved)
     total = reduce_over(exps, d, sum_, "softmax_sum")
     logs = map_tensors("softmax_log", lambda s: apply("log", s), total)
     return map_tensors("log_softmax", lambda e, s: e - s, moved, logs)

@@ -14,7 +14,7 @@ from weft.support.errors import InputError
 from weft.targets.grid_machines import WITHOUT_SHUFFLES
 from weft.targets.records import RESERVED_BYTES, Caches, Grid, Isa
 from weft.targets.scopes import DYNAMIC, FRAGMENT, GLOBAL, LOCAL, REGISTER, SHARED, SWIZZLED
-from weft.targets.target import EXPONENTIALS, PORTABLE, ROUNDING, TF32, Target
+from weft.targets.target import EXPONENTIALS, EXTREMA, PORTABLE, ROUNDING, TF32, Target
 
 AMPERE: Final = ("+mma", "+async_copy")
 BLACKWELL: Final = (*AMPERE, "+dependent_launch")
@@ -78,7 +78,7 @@ def cuda(arch: str | None = None) -> Target:
             vector_bits=32,
             vector_registers=255,
             fma=True,
-            native=PORTABLE | ROUNDING | EXPONENTIALS | found.native,
+            native=PORTABLE | ROUNDING | EXPONENTIALS | EXTREMA | found.native,
             language="cuda",
         ),
         caches=Caches(l1=found.l1, l2=found.l2, l3=found.l2, line=128),

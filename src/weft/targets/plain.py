@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from weft.targets.records import Caches, Core, Isa
-from weft.targets.target import PORTABLE, ROUNDING, Target
+from weft.targets.target import EXTREMA, PORTABLE, ROUNDING, Target
 
 _AARCH64: Final = Target(
     name="aarch64",
@@ -18,7 +18,7 @@ _AARCH64: Final = Target(
         vector_bits=128,
         vector_registers=32,
         fma=True,
-        native=PORTABLE | ROUNDING | {"fma"},
+        native=PORTABLE | ROUNDING | EXTREMA | {"fma"},
     ),
     core=Core(fma_per_cycle=2),
     caches=Caches(l1=32 << 10, l2=512 << 10, l3=2 << 20),
@@ -34,7 +34,7 @@ _RISCV64: Final = Target(
         vector_bits=64,
         vector_registers=32,
         fma=True,
-        native=PORTABLE | {"fma"},
+        native=PORTABLE | EXTREMA | {"fma"},
     ),
     caches=Caches(l1=32 << 10, l2=512 << 10, l3=2 << 20),
 )

@@ -14,7 +14,10 @@ PORTABLE: Final = frozenset({"abs", "copysign", "is_nan", "is_inf", "sqrt", "unl
 
 ROUNDING: Final = frozenset({"floor", "ceil", "trunc", "round_even"})
 
-EXPONENTIALS: Final = frozenset({"exp", "exp2", "exp2_flushed"})
+EXTREMA: Final = frozenset({"max_number"})
+"""The functions of targets whose larger of two numbers is one instruction, but several where a NaN is to win."""
+
+EXPONENTIALS: Final = frozenset({"exp", "exp2", "exp2_flushed", "exp_flushed"})
 """Functions of targets with an instruction for powers of two: off by two units in the last place of float32 at most."""
 
 TF32: Final = frozenset({"round_tf32"})

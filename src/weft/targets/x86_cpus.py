@@ -14,7 +14,7 @@ from weft.support.errors import InputError
 from weft.targets.cores import core_of
 from weft.targets.records import Isa
 from weft.targets.scopes import CPU_SCOPES, TILE
-from weft.targets.target import PORTABLE, ROUNDING, Target
+from weft.targets.target import EXTREMA, PORTABLE, ROUNDING, Target
 from weft.targets.this_machine import cache_sizes, cpuinfo, host_flags, usable_cores
 
 TRIPLE: Final = "x86_64-unknown-linux-gnu"
@@ -103,7 +103,7 @@ def cpu(level: str | None = None, cores: int | None = None) -> Target:
             fma=chosen.fma,
             masked_memory=chosen.masked_memory,
             mask_registers=chosen.mask_registers,
-            native=PORTABLE | ROUNDING | ({"fma"} if chosen.fma else frozenset()) | chosen.scaling,
+            native=PORTABLE | ROUNDING | EXTREMA | ({"fma"} if chosen.fma else frozenset()) | chosen.scaling,
         ),
         core=known.core(chosen.vector_bits, fma=chosen.fma),
         caches=known.caches(cache_sizes()),

@@ -125,6 +125,7 @@ OPERATOR_ROWS: Final[dict[type[Expr], Row]] = {
 _LOG2: Final = math.log(2.0)
 INTRINSIC_ROWS: Final[dict[str, Row]] = {
     "exp": lambda e, x, t: t * e,
+    "exp_flushed": lambda e, x, t: t * e,
     "exp2": lambda e, x, t: t * (e * _LOG2),
     "exp2_flushed": lambda e, x, t: t * (e * _LOG2),
     "expm1": lambda e, x, t: t * apply("exp", x),
@@ -153,6 +154,7 @@ INTRINSIC_ROWS: Final[dict[str, Row]] = {
     "fma": lambda e, a, b, c, da, db, dc: plus(plus(times(da, b), times(db, a)), dc),
     "ldexp": lambda e, x, n, dx, dn: None if dx is None else apply("ldexp", dx, n),
     "rounded": lambda e, x, t: t,
+    "max_number": lambda e, a, b, da, db: choose(b < a, da, db),
     "fmod": lambda e, a, b, da, db: minus(da, times(db, apply("trunc", a / b))),
     **dict.fromkeys(("floor", "ceil", "trunc", "round_even", "round_away", "round_tf32"), lambda e, x, t: None),
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from weft.ir import FALSE, INDEX, TRUE, Expr, ExprLike, Var, as_expr, const, eq, maximum, minimum, select
+from weft.ir import FALSE, INDEX, TRUE, Expr, ExprLike, Var, apply, as_expr, const, eq, maximum, minimum, select
 from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
 
@@ -96,6 +96,7 @@ def _best(better: Callable[[Expr, Expr], Expr]) -> Callable[[Values, Values], Va
 sum_ = Reducer("sum", lambda a, b: (a[0] + b[0],), lambda t: (const(0, t[0]),))
 prod = Reducer("prod", lambda a, b: (a[0] * b[0],), lambda t: (const(1, t[0]),))
 max_ = Reducer("max", lambda a, b: (maximum(a[0], b[0]),), lambda t: (lowest(t[0]),))
+max_number = Reducer("max_number", lambda a, b: (apply("max_number", a[0], b[0]),), lambda t: (lowest(t[0]),))
 min_ = Reducer("min", lambda a, b: (minimum(a[0], b[0]),), lambda t: (highest(t[0]),))
 any_ = Reducer("any", lambda a, b: (a[0] | b[0],), lambda t: (FALSE,))
 all_ = Reducer("all", lambda a, b: (a[0] & b[0],), lambda t: (TRUE,))

@@ -39,6 +39,8 @@ def test_native_functions(name: str, lanes: int) -> None:
             title, given = f"{fn}_{dtype}", operands[: known.arity]
             if fn == "ldexp":
                 given = [x, np.rint(np.nan_to_num(np.roll(x, 7).astype(np.float64)).clip(-160, 160)).astype(x.dtype)]
+            if fn == "max_number":  # which it is where one is NaN is free, as is the sign of zero
+                given = [np.where(a == a, a, a[:1]) + x.dtype.type(0) for a in given]
             functions.append(
                 elementwise(title, [dtype] * known.arity, out, lanes, COUNT, lambda *a, fn=fn: Apply(fn, tuple(a)))
             )

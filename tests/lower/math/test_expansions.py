@@ -15,6 +15,7 @@ from tests.lower.math_harness import (
     evaluate,
     every_nth,
     expanded,
+    limits,
     reference,
     specials,
     stratified,
@@ -202,6 +203,34 @@ def test_nothing_underflows_on_the_way_to_zero(
             a, b, product = (np.abs(evaluate(k, {operands[0]: x})) for k in (n.a, n.b, n))
             assert not ((product < 2.0 ** (-1022 if dtype is f64 else -126)) & (a > 0) & (b > 0)).any(), n
     assert not evaluate(e, {operands[0]: x}).any()
+
+
+@TYPES
+@FUSED
+@pytest.mark.parametrize("scales", [False, True])
+def test_exponentials_may_be_zero_where_they_are_no_normal_numbers(dtype: DType, fused: bool, scales: bool) -> None:
+    least = -708.39 if dtype is f64 else -87.33
+    rng = np.random.default_rng(6)
+    near = (
+        rng.uniform(-660, 0, 2000) if dtype is f64 else rng.uniform(least, 0, 2000)
+    )  # the rest of the exact one is normal
+    x = np.concatenate([near, rng.uniform(0, 88, 100), [0.0, -0.0]]).astype(dtype.numpy)
+    error = ulp_error(computed("exp_flushed", dtype, fused, x, scales=scales), *reference(EXACT["exp"], x))
+    assert error.max() <= EXPANSIONS["exp_flushed"].max_ulp[dtype].of(fused)
+    below = np.array([least - 0.01, least - 0.3, least - 0.5, least - 5, 1.5 * least, -1e30, -np.inf], dtype.numpy)
+    made, normal = computed("exp_flushed", dtype, fused, below, scales=scales), limits(dtype.numpy).smallest_normal
+    assert ((made >= 0) & (made < normal)).all()
+    assert not made[-3:].any()
+    assert np.isnan(computed("exp_flushed", dtype, fused, np.array([np.nan], dtype.numpy), scales=scales)).all()
+
+
+@TYPES
+def test_the_larger_number_is_either_operand_where_one_is_nan(dtype: DType) -> None:
+    a, b = (np.array(x, dtype.numpy) for x in ([1, 2, -np.inf, np.nan, 3, np.nan], [2, 1, -5, 7, np.nan, np.nan]))
+    y = computed("max_number", dtype, True, a, b)
+    np.testing.assert_array_equal(y[:3], [2, 2, -5])
+    assert all(v != v or v == w for v, w in zip(y[3:5].tolist(), (7, 3), strict=True))
+    assert np.isnan(y[5])
 
 
 @TYPES

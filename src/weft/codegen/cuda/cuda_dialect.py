@@ -57,6 +57,7 @@ _FUNCTIONS: Final = {
     "round_even": "rint",
     "exp": "exp",
     "exp2": "exp2",
+    "exp_flushed": "exp",
 }
 
 OWN_HELPERS: Final[Mapping[str, str]] = {
@@ -66,6 +67,8 @@ OWN_HELPERS: Final[Mapping[str, str]] = {
     **LAUNCH_HELPERS,
     "min_f32": _asm("min_f32", "min.NaN.f32", _FLOAT, _FLOAT, _FLOAT),
     "max_f32": _asm("max_f32", "max.NaN.f32", _FLOAT, _FLOAT, _FLOAT),
+    "max_number_f32": "static inline float weft_max_number_f32(float x, float y) { return fmaxf(x, y); }",
+    "max_number_f64": "static inline double weft_max_number_f64(double x, double y) { return fmax(x, y); }",
     "exp2_flushed_f32": _asm("exp2_flushed_f32", "ex2.approx.ftz.f32", _FLOAT, _FLOAT),
     "from_f16": _asm("from_f16", "cvt.f32.f16", _FLOAT, _HALF),
     "to_f16": _asm("to_f16", "cvt.rn.f16.f32", _HALF, _FLOAT),

@@ -31,6 +31,8 @@ class Intrinsic:
     `watched(x, low, high)` is `min(max(x, low), high)`, which rarely differs from *x*; a backend may report to its caller where
     it differs, and such a report may be a false alarm.
     `exp2_flushed` is the power of two where that is a normal number, else zero.
+    `exp_flushed` is the exponential of a number of at most 88; where that is no normal number, it may be zero.
+    `max_number` is the larger operand; where one is NaN, it may be the other.
     `round_tf32` returns its operand in the 11 significant bits of tf32, ties to even, as `cvt.rn.tf32` does.
     `rounded` returns its operand, a sum as it was rounded: a compiler that may reassociate is kept from looking through it.
     """
@@ -128,6 +130,8 @@ for _name, _reference in {
 }.items():
     declare(_name, 1, _reference)
 declare("exp2_flushed", 1, _exp2_flushed)
+declare("exp_flushed", 1, np.exp)
+declare("max_number", 2, np.fmax)
 declare("rounded", 1, lambda x: x)
 declare("erf", 1, _in_double(math.erf))
 declare("sigmoid", 1, _sigmoid)

@@ -70,6 +70,9 @@ EXPM1: Coefficients = {
     ),
 }
 
+_LEAST_EXP: Final = -103.97208, -745.1332191019412
+"""The least numbers of each type whose exponential is not rounded to zero."""
+
 
 def bounded_exp(kit: Kit, x: Expr, factor: float = 1.0) -> Expr:
     """Returns *factor* e^x, for x between -104 and 89.5 (float64: -746 and 710.5) and a *factor* of 1 or 1/2.
@@ -88,9 +91,24 @@ def exp(kit: Kit, x: Expr) -> Expr:
     return _but_zero(
         kit,
         x,
-        kit.pick(-103.97208, -745.1332191019412),
+        kit.pick(*_LEAST_EXP),
         lambda near: bounded_exp(kit, kit.at_most(near, kit.pick(89.0, 710.0))),
     )
+
+
+@expansion("exp_flushed", f32=Error(0.95, 1.2), f64=Error(0.95, 1.2))
+def exp_flushed(kit: Kit, x: Expr) -> Expr:
+    """Returns e^x, for x of at most 88; where that is no normal number, it may be zero.
+
+    So it is for weights that are divided by a sum of at least 1. The exponent is a normal number's, and 2^n a single factor,
+    whose bits stand in the rounded quotient: at the bound, they are those of zero.
+    """
+    if kit.scales:
+        return _but_zero(kit, x, kit.pick(*_LEAST_EXP), lambda near: bounded_exp(kit, near))
+    bounded = kit.at_least(x, kit.pick(-88.0, -709.0))
+    t = kit.fma(bounded, LOG2_E, kit.biased_shifter)
+    p = kit.horner(kit.subtract_multiple(bounded, t - kit.biased_shifter, LN_2[kit.element]), EXP)
+    return p * kit.power_of_biased(t)
 
 
 @expansion("exp2", f32=Error(0.95, 1.2), f64=Error(1.1, 1.4))

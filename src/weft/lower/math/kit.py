@@ -152,6 +152,15 @@ class Kit:
         """1.5 * 2^mantissa: adding it rounds to an integer, which then stands in the lowest bits of the sum."""
         return 1.5 * 2.0**self.format.mantissa
 
+    @property
+    def biased_shifter(self) -> float:
+        """The shifter with the bias of exponents added: the integer in the lowest bits is an exponent as it is stored."""
+        return self.shifter + self.format.bias
+
+    def power_of_biased(self, shifted: Expr) -> Expr:
+        """Returns 2^n for an exponent n of a normal number that was rounded by `biased_shifter`; zero for the one below those."""
+        return self.real(self.bits(shifted) << self.format.mantissa)
+
     def shifted(self, x: Expr, scale: float, offset: float = 0.0) -> Expr:
         """Returns `shifter + round(x * scale + offset)`; good for results below 2^(mantissa - 1)."""
         if offset:

@@ -1,4 +1,4 @@
-"""Rounding, signs, exponents and classification, for targets that lack them, and fmod."""
+"""Rounding, signs, exponents, classification and the larger of two, for targets that lack them, and fmod."""
 
 from __future__ import annotations
 
@@ -130,3 +130,9 @@ def ldexp(kit: Kit, x: Expr, n: Expr) -> Expr:
     rest = n - 2.0 * kit.unshifted(third)
     factor = kit.power_of_two(third)
     return x * factor * factor * kit.power_of_two(rest + kit.shifter)
+
+
+@expansion("max_number", f32=EXACT, f64=EXACT)
+def max_number(_: Kit, a: Expr, b: Expr) -> Expr:
+    """Returns the larger of *a* and *b*: *a* where one is NaN, as the extremum of many machines' instructions."""
+    return select(b > a, b, a)

@@ -15,6 +15,7 @@ from typing import Final
 from weft.ir import (
     Add,
     And,
+    Apply,
     Binary,
     BitAnd,
     BitOr,
@@ -39,7 +40,8 @@ Values = Sequence[Expr]
 Combine = Callable[[Values, Values], list[Expr]]
 
 _IDEMPOTENT: Final = (Max, Min, And, Or, BitAnd, BitOr)
-_NEUTRAL: Final[dict[type[Binary], int]] = {Add: 0, Mul: 1, BitXor: 0}
+_IDEMPOTENT_FUNCTIONS: Final = frozenset({"max_number"})
+_NEUTRAL: Final[dict[type[Expr], int]] = {Add: 0, Mul: 1, BitXor: 0}
 
 
 @dataclass(frozen=True)
@@ -110,20 +112,30 @@ def _is_apart(e: Expr, results: Values) -> bool:
 
 
 def _elementwise(values: Values, results: Values) -> tuple[Combine, tuple[Expr | None, ...]] | None:
-    """Matches results that are each combined by an operator of its own."""
-    ops: list[type[Binary]] = []
+    """Matches results that are each combined by an operator, or a function of two operands, of its own."""
+    ops: list[Callable[[Expr, Expr], Expr]] = []
     for value, result in zip(values, results, strict=True):
-        if not isinstance(value, Binary) or type(value) not in (*_IDEMPOTENT, *_NEUTRAL):
+        found = _applied(value)
+        if found is None:
             return None
-        x = value.b if value.a is result else value.a if value.b is result else None
+        op, a, b = found
+        x = b if a is result else a if b is result else None
         if x is None or not _is_apart(x, results):
             return None
-        ops.append(type(value))
-    neutral = [None if op in _IDEMPOTENT else _neutral(op, r.dtype) for op, r in zip(ops, results, strict=True)]
+        ops.append(op)
+    neutral = [_neutral(type(v), v.dtype) if type(v) in _NEUTRAL else None for v in values]
     return lambda a, b: [op(x, y) for op, x, y in zip(ops, a, b, strict=True)], tuple(neutral)
 
 
-def _neutral(op: type[Binary], dtype: DType) -> Expr:
+def _applied(e: Expr) -> tuple[Callable[[Expr, Expr], Expr], Expr, Expr] | None:
+    """Returns what *e* applies, if that is known to be associative, and its two operands."""
+    if isinstance(e, Apply) and e.fn in _IDEMPOTENT_FUNCTIONS:
+        fn = e.fn
+        return lambda a, b: Apply(fn, (a, b)), e.args[0], e.args[1]
+    return (type(e), e.a, e.b) if isinstance(e, Binary) and type(e) in (*_IDEMPOTENT, *_NEUTRAL) else None
+
+
+def _neutral(op: type[Expr], dtype: DType) -> Expr:
     """Returns the neutral element: -0.0 for sums of floats, as adding 0.0 would turn -0.0 into 0.0."""
     return const(-0.0 if op is Add and dtype.is_float else _NEUTRAL[op], dtype)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
 from weft.ir import (
     ONE,
@@ -44,6 +44,9 @@ from weft.support.dtypes import f32
 
 PARTS: Final = ("scores", "largest", "total", "sums")
 """The reductions, in their order."""
+
+EXPONENTIALS: Final = ("exp", "exp_flushed")
+"""The functions that make weights of scores."""
 
 SOFTMAX: Final = "only the softmax of a product's rows, multiplied by values, will do"
 REDUCTIONS: Final = "its reductions are sums and a maximum of float32 along one axis each, with all else inlined"
@@ -101,9 +104,13 @@ class _Reader:
         scores, largest, total, sums = self.blocks[:4]
         query, keys = self._factors(scores, self.depth, self.key, lambda a, b: self.row not in free_vars(b))
         of_score, of_row = self._element(scores, self.key), partial(self._element, last=self.kept)
-        score = self._term(largest, Max, self.kept, self.key)
-        power = self._term(total, Add, self.kept, self.key)
-        if not isinstance(power, Apply) or power.fn != "exp" or power.args[0] is not Sub(score, of_row(largest)):
+        score = self._term(largest, "max", self.kept, self.key)
+        power = self._term(total, "+", self.kept, self.key)
+        if (
+            not isinstance(power, Apply)
+            or power.fn not in EXPONENTIALS
+            or power.args[0] is not Sub(score, of_row(largest))
+        ):
             refuse(
                 f"{total.name} is not a sum of exponentials, each of a score less the largest of its row",
                 total,
@@ -160,21 +167,22 @@ class _Reader:
             self._know(block, a, v)
         return {a.var: self._at(v) for a, v in zip(axes, own, strict=True)}
 
-    def _term(self, block: Block, op: type[Add] | type[Max], last: Var, reduced: Var) -> Expr:
+    def _term(self, block: Block, op: Literal["+", "max"], last: Var, reduced: Var) -> Expr:
         """Returns the term that *block* combines by *op*, for each row and *last*, the index of its last dimension."""
         axes, written = self._axes(block, last, reduced), plain_store(block)
         start = block.init.value if isinstance(block.init, Store) else None
-        starts = isinstance(start, Const) and start.value == (0.0 if op is Add else float("-inf"))
+        starts = isinstance(start, Const) and start.value == (0.0 if op == "+" else float("-inf"))
         combined, so_far = written.value, Load(written.buffer, written.indices)
-        if not isinstance(combined, op) or combined.a is not so_far or not starts or combined.dtype is not f32:
-            refuse(f"{block.name} does not combine values of float32 by {op.symbol}", block, REDUCTIONS)
-        return substitute(combined.b, axes)
+        operands = _operands(combined, op)
+        if not operands or operands[0] is not so_far or not starts or combined.dtype is not f32:
+            refuse(f"{block.name} does not combine values of float32 by {op}", block, REDUCTIONS)
+        return substitute(operands[1], axes)
 
     def _factors(
         self, block: Block, reduced: Var, last: Var, is_first: Callable[[Expr, Expr], bool]
     ) -> tuple[Expr, Expr]:
         """Returns the factors of a product of matrices, that of a row first, which *is_first* tells."""
-        term = self._term(block, Add, last, reduced)
+        term = self._term(block, "+", last, reduced)
         for a, b in ((term.a, term.b), (term.b, term.a)) if isinstance(term, Mul) else ():
             if last not in free_vars(a) and self.row not in free_vars(b) and is_first(a, b):
                 return a, b
@@ -210,6 +218,13 @@ class _Reader:
         for x in [x for e in formulas for x in loads(e)]:
             if x.buffer in made:
                 refuse(f"{x.buffer.name} is read elsewhere, too", made[x.buffer], SOFTMAX)
+
+
+def _operands(e: Expr, op: str) -> tuple[Expr, ...]:
+    """Returns the operands of a sum or a maximum, whichever NaNs this leaves; none of another expression."""
+    if isinstance(e, Apply):
+        return e.args if op == "max" and e.fn == "max_number" else ()
+    return (e.a, e.b) if isinstance(e, Add | Max) and e.symbol == op else ()
 
 
 def scaled_score(found: Attention) -> tuple[Expr, float | None]:

@@ -9,6 +9,7 @@ from weft.codegen.llvm.core.affine_operands import Affine, Operand
 from weft.codegen.llvm.core.emitter import Emitter, emits
 from weft.codegen.llvm.core.ir_types import filled, mangled, register_type
 from weft.codegen.llvm.expressions.conversions import narrow, widen, widened
+from weft.codegen.llvm.expressions.operators import larger_number
 from weft.codegen.llvm.expressions.power_scaling import scaled
 from weft.codegen.llvm.expressions.watched_indices import watched
 from weft.ir import INDEX, Apply
@@ -43,6 +44,8 @@ def apply(f: Emitter, e: Apply, *operands: Operand) -> Operand:
     texts = [widen(f, x, operand) for x in texts]
     if e.fn == "ldexp":
         return narrow(f, scaled(f, wide, *texts), operand)
+    if e.fn == "max_number":
+        return narrow(f, larger_number(f, wide, *texts), operand)
     if e.fn in _PREDICATES:
         return _PREDICATES[e.fn](f, wide, texts[0])
     return narrow(f, f.intrinsic(_LLVM[e.fn], wide, *texts), operand)

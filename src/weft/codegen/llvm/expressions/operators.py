@@ -166,6 +166,18 @@ def _float_extremum(f: Emitter, e: Binary, x: str, y: str) -> str:
     return narrow(f, made, dtype)
 
 
+def larger_number(f: Emitter, dtype: DType, x: str, y: str) -> str:
+    """Emits the larger of two operands, and x where either is NaN: the machine's own extremum."""
+    start = filled(float("-inf"), dtype)
+    if start in (x, y):
+        return y if x == start else x
+    better = f.build.pure(f"fcmp ogt {register_type(dtype)} {y}, {x}", x, y)
+    flags = register_type(bool_.with_lanes(dtype.lanes))
+    return f.build.pure(
+        f"select {flags} {better}, {register_type(dtype)} {y}, {register_type(dtype)} {x}", better, x, y
+    )
+
+
 def _checked_operand(e: Binary) -> Expr:
     """Returns the operand that must not be NaN: one that never is, else the one that is not an accumulator.
 
