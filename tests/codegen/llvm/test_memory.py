@@ -157,6 +157,32 @@ def test_masked_tail_touches_no_more_than_there_is(name: str, dtype: DType, lane
         np.testing.assert_array_equal(got, a)
 
 
+@pytest.mark.sampled(8)
+@EVERYWHERE
+@TYPES
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_a_store_of_the_first_lanes_touches_no_others(name: str, dtype: DType, lanes: int) -> None:
+    """How many they are is known, so that stores of fewer lanes may do without a mask."""
+    counts = range(1, lanes)
+    x, ys = Buffer("x", [lanes], dtype), [Buffer(f"y{n}", [n], dtype) for n in counts]
+    some = [Ramp(index(0), index(1), lanes) < Broadcast(index(n), lanes) for n in counts]
+    body = seq(*[vstore(y, 0, vload(x, 0, lanes), mask=m) for y, m in zip(ys, some, strict=True)])
+    machine = machine_for([function([x, *ys], body)], TARGETS[name])
+    a, got = numbers(lanes, dtype), [at_end_of_page(np.zeros(n, dtype.numpy)) for n in counts]
+    call(machine, "f", a, *got)
+    for found in got:
+        np.testing.assert_array_equal(found, a[: found.size])
+
+
+def test_a_store_of_six_lanes_is_one_of_four_and_one_of_two() -> None:
+    """Where masks have no registers of their own, a store under one takes longer."""
+    x, y = Buffer("x", [8], f32), Buffer("y", [6], f32)
+    six = Ramp(index(0), index(1), 8) < Broadcast(index(6), 8)
+    program = Program((function([x, y], vstore(y, 0, vload(x, 0, 8), mask=six)),))
+    assert "masked.store" not in llvm_text(program, cpu("avx2"))
+    assert "masked.store" in llvm_text(program, cpu("avx512"))
+
+
 @EVERYWHERE
 @pytest.mark.parametrize("lanes", [1, 8])
 def test_guarded_load_of_a_padded_row(name: str, lanes: int) -> None:
