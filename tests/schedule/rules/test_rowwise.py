@@ -24,6 +24,7 @@ from weft.lower import lower
 from weft.ops import OPERATORS
 from weft.schedule import schedule_program
 from weft.schedule.cursors.tree import block_path, loops_on
+from weft.schedule.rules.block_facts import block_of
 from weft.support.dtypes import f32
 from weft.targets import cpu, parse_target
 
@@ -157,6 +158,16 @@ def test_the_last_dimensions_are_reduced_as_one() -> None:
     ]
     assert reads
     assert all(isinstance(i, Ramp) and i.stride is ONE for n in reads for i in n.indices)
+
+
+def test_elements_of_several_dimensions_are_computed_as_one_row() -> None:
+    """Six elements fill no vector, but 8 x 6 of them fill several: no step of the rows goes along the last dimension alone."""
+    x = np.random.default_rng(7).standard_normal((5, 8, 6)).astype(np.float32)
+    check("layer_norm", x, {"axis": 1}, layer_norm(x, 1))
+    s = schedule_program(program_of("layer_norm", (5, 8, 6), {"axis": 1}, open_batch=False), cpu("avx2"))
+    for ref in s.blocks():
+        if block_of(s, ref).name in ("norm_centred", "layer_norm"):
+            assert s.extent(s.loops(ref)[-1]) == 8
 
 
 @pytest.mark.parametrize(("shape", "axis"), [((8, 9, 25, 6), 2), ((8, 16, 40, 20), 1), ((16, 300, 7), 1)])

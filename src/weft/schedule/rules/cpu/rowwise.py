@@ -19,6 +19,8 @@ from weft.cost import (
     one_pass_plans,
     rows_at_once_plans,
 )
+from weft.ir import free_vars
+from weft.loop import Axis, Load, Store, loads, stores
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import block_path, blocks_in, loops_on
 from weft.schedule.legality.trust import proving
@@ -30,6 +32,7 @@ from weft.schedule.rules.block_facts import (
     is_tileable,
     reduce_axes,
     spatial_axes,
+    uses_axis,
 )
 from weft.schedule.rules.cpu.horizontal_reduction import reduce_horizontally
 from weft.schedule.rules.cpu.parallel import parallelize, sizes
@@ -162,6 +165,40 @@ def _schedule_in_row(s: Schedule, ref: BlockRef, depth: int, p: Planner) -> None
             and most_vectors(s, loops[-1], lanes)
         ):
             s.set_scope(ref, "register")
-        vectorize_last(s, loops, lanes, shortest=SHORTEST_REDUCTION)
+        vectorize_last(s, _fuse_flat(s, ref, loops, lanes), lanes, shortest=SHORTEST_REDUCTION)
     else:
         reduce_horizontally(s, ref, loops[-len(reduce_axes(block)) :], p)
+
+
+def _fuse_flat(s: Schedule, ref: BlockRef, loops: list[LoopRef], lanes: int) -> list[LoopRef]:
+    """Fuses the last of *loops* along which every access goes on to the next elements: their sizes need not fill vectors each.
+
+    It stays a loop of its own where it fills them, and where there is but one.
+    """
+    block = block_of(s, ref)
+    axis_of = {b: a for a, b in zip(block.axes, block.bindings, strict=True)}
+    axes = [axis_of.get(f.var) for f in loops]
+    accesses: list[Load | Store] = [*loads(block.body), *stores(block.body)]
+    first = len(loops) - 1
+    while first > 0 and all(_goes_on(x, axes[first - 1], axes[first]) for x in accesses):
+        first -= 1
+    if first == len(loops) - 1 or (s.extent(loops[-1]) or lanes) % lanes == 0:
+        return loops
+    return [*loops[:first], s.fuse(loops[first:])]
+
+
+def _goes_on(access: Load | Store, outer: Axis | None, inner: Axis | None) -> bool:
+    """Tells whether *access* goes along whole rows of its buffer by *inner*, and from one to the next by *outer*."""
+    if outer is None or inner is None:
+        return False
+    if not uses_axis(access, outer.var) and not uses_axis(access, inner.var):
+        return True
+    places = [n for n, i in enumerate(access.indices) if i is inner.var]
+    others = [i for i in access.indices if i is not inner.var and i is not outer.var]
+    return (
+        len(places) == 1
+        and places[0] > 0
+        and access.indices[places[0] - 1] is outer.var
+        and access.buffer.shape[places[0]] is inner.extent
+        and not any(v in (inner.var, outer.var) for i in others for v in free_vars(i))
+    )
