@@ -24,4 +24,9 @@ def test_what_they_touch_stays_in_the_first_level(touched: int, together: int) -
 def test_enough_are_left_for_every_core() -> None:
     assert rows([16], 80) == (4 if MACHINE.cores > 2 else 8 if MACHINE.cores == 1 else 4)
     assert rows([1], 80) == 1
-    assert rows([64, 3], 80) == 2
+    assert rows([64, 3], 80) == 3  # rather than two, and one apart
+
+
+def test_few_are_left_for_a_last_step() -> None:
+    assert rows([64, 11], 80) == 11
+    assert rows([640, 17], 80) == 16

@@ -22,7 +22,7 @@ Softmax of rows of 256 elements takes 0.93 of the time with 4 rows, 0.98 with 32
 1.07 with two (one core of a Zen 5 server, 2026-11-28)."""
 
 MOST_ROWS = (16, 8, 4, 2, 1)
-"""The numbers of rows that are tried: with more, too little is left of the wait to matter."""
+"""The numbers of rows that are tried, beside all that there are: with more, too little is left of the wait to matter."""
 
 SINGLE_BITS = 32
 """The bits of an element of most rows."""
@@ -61,10 +61,11 @@ def rows_at_once_plans(
     """
     halvings = (target.isa.vector_bits // SINGLE_BITS).bit_length() - 1
     chain = reductions * halvings * target.core.fma_latency
-    for n in MOST_ROWS:
+    for n in sorted({*MOST_ROWS, min(rows[-1], MOST_ROWS[0])}, reverse=True):
+        steps = -(-rows[-1] // n)
         fits = n == 1 or n * touched <= target.caches.l1 * ROWS_L1_SHARE
-        if n <= rows[-1] and fits and enough_tasks([*rows[:-1], -(-rows[-1] // n)], target):
-            yield Candidate(RowsAtOnce(n), chain / n)
+        if n <= rows[-1] and fits and enough_tasks([*rows[:-1], steps], target):
+            yield Candidate(RowsAtOnce(n), chain * steps / rows[-1])
     if not enough_tasks(rows, target):
         yield Candidate(RowsAtOnce(1), float(chain))
 
