@@ -59,6 +59,13 @@ def test_sums_of_rows_read_long_pieces() -> None:
     assert choose_tile(TileProblem(row=26, column=1, last=224, depth=172, element_bytes=4), WIDE) == Tile(1, 1, 224)
 
 
+def test_sums_of_rows_near_by_read_whole_rows() -> None:
+    """A piece of a row loses a line of the second-level cache; where none holds all of a row, the widest loses the fewest."""
+    narrow = cpu("avx2").having(l1=32 << 10, l2=1 << 20, l2_speed=28.0, l3=32 << 20, l3_speed=27.0)
+    assert choose_tile(TileProblem(row=10, column=1, last=48, depth=259, element_bytes=4), narrow).width == 48
+    assert choose_tile(TileProblem(row=73, column=1, last=118, depth=91, element_bytes=4), narrow).width >= 88
+
+
 def test_few_rows_read_long_pieces_of_a_matrix_with_long_rows() -> None:
     """What is not in panels is read anew from memory for each piece of its rows."""
     plane = TileProblem(row=18, column=1, last=961, depth=281, element_bytes=4, right_bytes=4 << 20)
