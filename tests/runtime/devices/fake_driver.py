@@ -101,6 +101,10 @@ OWN_HELPERS = {
     "exp_f64": "static inline double weft_exp_f64(double x) { return __builtin_exp(x); }",
     "exp2_f32": "static inline float weft_exp2_f32(float x) { return __builtin_exp2f(x); }",
     "exp2_flushed_f32": "static inline float weft_exp2_flushed_f32(float x) { return x < -126 ? 0 : __builtin_exp2f(x); }",
+    "exp_flushed_f32": "static inline float weft_exp_flushed_f32(float x) { return __builtin_expf(x); }",
+    "exp_flushed_f64": "static inline double weft_exp_flushed_f64(double x) { return __builtin_exp(x); }",
+    "max_number_f32": "static inline float weft_max_number_f32(float x, float y) { return __builtin_fmaxf(x, y); }",
+    "max_number_f64": "static inline double weft_max_number_f64(double x, double y) { return __builtin_fmax(x, y); }",
     "round_tf32_f32": """static inline float weft_round_tf32_f32(float x) {
   if (x != x) return __builtin_nanf("");
   uint32_t bits;
