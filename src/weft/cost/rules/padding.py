@@ -20,7 +20,7 @@ class SkipPadding(Decision):
     skip: bool
 
 
-def padding_plans(inside: float, sums: int, is_shared_out: bool, target: Target) -> Iterator[Candidate[SkipPadding]]:
+def padding_plans(inside: float, sums: int, target: Target, *, is_shared_out: bool) -> Iterator[Candidate[SkipPadding]]:
     """Yields both choices, for code of so many *sums* if it is written out; *inside* is the part of the products that counts.
 
     They are left out only where the code stays in the cache of instructions, and the loops left keep all cores busy.

@@ -14,14 +14,22 @@ border has code of its own (unrolling and peeling). No padded copy of the input 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from math import prod
 
 import numpy as np
 
-from weft.cost import FALLBACK_SIZE, LARGEST_CONDITION_TABLE, Planner, SkipPadding, enough_tasks, padding_plans
+from weft.cost import (
+    FALLBACK_SIZE,
+    LARGEST_CONDITION_TABLE,
+    Candidate,
+    Planner,
+    SkipPadding,
+    enough_tasks,
+    padding_plans,
+)
 from weft.ir import Binary, Const, Expr, Var, conjuncts, free_vars, post_order, substitute
 from weft.loop import AxisKind, Block, Load, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
@@ -30,6 +38,7 @@ from weft.schedule.legality.placement import sole_reader, writers
 from weft.schedule.legality.sum_of_products import chooses_zero
 from weft.schedule.rules.block_facts import block_of, contraction_of, loops_of, spatial_axes
 from weft.schedule.schedule import Schedule
+from weft.targets import Target
 
 
 @dataclass(frozen=True)
@@ -151,10 +160,11 @@ def skipping(s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], sums: int, p:
     )
     found = Skipping(padding, taps, unrolled, cuts, copies)
     left = [s.extent(f) or FALLBACK_SIZE for f in found.uncut(outer)]
-    decision = p.decide(
-        ref.name, SkipPadding, lambda m: padding_plans(padding.share, sums * copies, enough_tasks(left, m), m)
-    )
-    return found if decision.skip else None
+
+    def plans(m: Target) -> Iterator[Candidate[SkipPadding]]:
+        return padding_plans(padding.share, sums * copies, m, is_shared_out=enough_tasks(left, m))
+
+    return found if p.decide(ref.name, SkipPadding, plans).skip else None
 
 
 def _variants(block: Block, cuts: Sequence[tuple[LoopRef, tuple[int, ...]]]) -> int:
