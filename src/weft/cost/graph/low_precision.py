@@ -133,7 +133,7 @@ def grouped_plans(
     found = [Candidate(GroupedOperands(), many * columns * WIDENED_TIME / lanes)]
     packing = 0.0 if is_packed else GROUPING_CYCLES * columns
     for shape in dot_products(target).values():
-        if shape.sums is not i32:
+        if shape.sums is not i32 or shape.b.bytes > 1:
             continue
         for v in range(PANEL_VECTORS, 0, -1):
             time = panel_vector_time(v, target, 1 + shape.temporaries)
