@@ -378,7 +378,10 @@ def _contractions() -> dict[str, list[Sample]]:
             Sample([a, numbers(720, 5)], {"rows": 700}, magnitude=700.0),
             Sample([a, numbers(9, 700)], {"rows": 6, "transposed": True}, magnitude=700.0),
         ],
-        "matmul_packed": [Sample([a, numbers(2, 700, 4), numbers(6)], {"columns": 6}, magnitude=700.0)],
+        "matmul_packed": [
+            Sample([a, numbers(2, 700, 4), numbers(6)], {"columns": 6, "by_panels": apart}, magnitude=700.0)
+            for apart in (False, True)
+        ],
     }
     rows, matrix = few(3, 16, unsigned=True), few(16, 20)
     made |= {

@@ -47,7 +47,7 @@ from weft.cost.graph.layout import (
 )
 from weft.cost.graph.low_precision import (
     ByteFragments, ByteProduct, FloatProduct, GroupedOperands, NarrowFactors, NarrowWeight,
-    RoundedFactors, TakenApart, byte_fragment_plans, grouped_plans, low_bit_panel_plans,
+    WIDENING_OPERATIONS, RoundedFactors, TakenApart, byte_fragment_plans, grouped_plans, low_bit_panel_plans,
     narrow_factor_plans, narrow_weight_plans,
     rounded_factor_plans, taken_apart_plans,
 )
@@ -158,6 +158,7 @@ __all__ = [
     "Tiling", "TransposedPhases", "TurnedWeight", "UNROLLED_FETCHES", "UNROLLED_VECTORS",
     "VECTOR_WORDS",
     "Versions", "VolumeFrames",
+    "WIDENING_OPERATIONS",
     "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowStrip", "WindowTile", "Winograd", "WriteOut",
     "accumulator_plans", "addressed", "attention_block_plans", "attention_tile_plans",
     "blocked_cycles", "border_plans", "by_cost", "byte_block_plans",
