@@ -27,11 +27,11 @@ WORDS = cpu("avx2").having(features=tuple(f for f in cpu("avx2").isa.features if
 BYTES = cpu("avx2").having(features=tuple(sorted({*WORDS.isa.features, "+avxvnni"})))
 
 
-def blocked(target: Target, kernel: int = 3, stride: int = 1, size: int = 28) -> Graph:
+def blocked(target: Target, kernel: int = 3, stride: int = 1, size: int = 28, channels: int = 32) -> Graph:
     g = Graph("convolution")
-    x = centred(g, g.input("x", (1, 32, size, size), u8), 117)
+    x = centred(g, g.input("x", (1, channels, size, size), u8), 117)
     rng = np.random.default_rng(0)
-    w = centred(g, g.constant(rng.integers(-127, 128, (64, 32, kernel, kernel)).astype(np.int8), "w"), None)
+    w = centred(g, g.constant(rng.integers(-127, 128, (64, channels, kernel, kernel)).astype(np.int8), "w"), None)
     window: dict[str, Any] = {"strides": (stride, stride), "pads": (1, 1, 1, 1), "dilations": (1, 1), "group": 1}
     g.output(g.add("conv2d", [x, w], **window), "y")
     made = fold_constants(choose_dot_products(g, Choosing(target)), Oracle())
@@ -53,6 +53,11 @@ def test_it_is_equal(size: int) -> None:
 @pytest.mark.parametrize(("kernel", "stride"), [(1, 1), (5, 1), (1, 2)])
 def test_other_windows_stay(kernel: int, stride: int) -> None:
     assert "conv2d_winograd" not in ops(by_method(blocked(WORDS, kernel, stride), WORDS))
+
+
+def test_phases_of_channels_that_fill_no_block_are_zero_for_those_missing() -> None:
+    made = by_method(blocked(WORDS, kernel=7, stride=2, size=64, channels=3), WORDS)
+    assert {"pad", "split_weight_phases", "conv2d_winograd"} <= set(ops(made))
 
 
 def test_machines_that_multiply_bytes_have_dot_products() -> None:

@@ -46,9 +46,10 @@ def choose_integer_winograd(graph: Graph, planner: Planner) -> Graph:
         )
         if plan.is_direct:
             return None
-        weight: Value = w
+        missing = layer.inputs // layer.phases - w.extents[1]
+        weight: Value = w if missing == 0 else new.add("pad", [w], pads=(0, 0, 0, 0, 0, missing, 0, 0))
         if layer.phases > 1:
-            weight = new.add("split_weight_phases", [w], name=f"{w.name}_phases", strides=layer.strides)
+            weight = new.add("split_weight_phases", [weight], name=f"{w.name}_phases", strides=layer.strides)
         u = new.add(
             "pack_winograd_weight_groups",
             [weight],
@@ -89,9 +90,11 @@ def _layer(node: Node) -> tuple[Layer, Constant] | None:
     if x is None or x.dtype is not i16 or zero is not None or not is_known(w) or w.dtype is not i8:
         return None
     read, made = x.sample_shape, node.output.sample_shape
-    if read is None or made is None or set(node.attribute("dilations")) != {1} or w.extents[1] % read[4]:
+    if read is None or made is None or set(node.attribute("dilations")) != {1} or made[4] % read[4]:
         return None
+    outputs, inputs, *window = w.extents
+    shape = outputs, -(-inputs // read[4]) * read[4], *window
     places = made[0], made[2], made[3]
     direct = part_of_whole(node, read[2:4], made[2:4], w.extents[2:])
-    layer = layer_of(places, w.extents, node.attribute("strides"), read[4], made[4], direct)
+    layer = layer_of(places, shape, node.attribute("strides"), read[4], made[4], direct, any_part=True)
     return None if layer is None else (layer, w)

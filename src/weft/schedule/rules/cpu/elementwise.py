@@ -25,7 +25,9 @@ def schedule_elementwise(s: Schedule, ref: BlockRef, p: Planner) -> None:
         return
     lanes = p.lanes(block_of(s, ref).writes[0].buffer.dtype.bits)
     loops = put_line_loops_inside(s, ref, _split_by_period(s, ref, _fuse_flat(s, ref, loops, lanes), lanes), lanes)
-    shortest = min(_fewest_lanes(s, ref, p) // 2 + 1, p.lanes(f32.bits))  # half a vector of narrow elements is one of floats
+    shortest = min(
+        _fewest_lanes(s, ref, p) // 2 + 1, p.lanes(f32.bits)
+    )  # half a vector of narrow elements is one of floats
     outer = vectorize_last(s, loops, lanes, shortest=shortest)
     parallelize(s, ref, outer, p)
 
