@@ -67,8 +67,8 @@ def layer_of(
     """Returns the layer of a convolution in one group; None for windows and channel blocks that the method does not support.
 
     *places* are the number of images, and the height and width of its output. The *weight* is [outputs, inputs, height, width];
-    the outputs' channels are in blocks of *block*, the inputs' in blocks of *read*: as many or one, or *any_part* of them. *direct* is its `part_of_whole`. A *changing*
-    weight is transformed in each call.
+    the outputs' channels are in blocks of *block*, the inputs' in blocks of *read*: as many or one, or *any_part* of them.
+    *direct* is its `part_of_whole`. A *changing* weight is transformed in each call.
     """
     outputs, inputs, *kernel = weight
     taps = {-(-k // s) for k, s in zip(kernel, strides, strict=True)}
