@@ -378,7 +378,10 @@ def _contractions() -> dict[str, list[Sample]]:
             Sample([a, numbers(720, 5)], {"rows": 700}, magnitude=700.0),
             Sample([a, numbers(9, 700)], {"rows": 6, "transposed": True}, magnitude=700.0),
         ],
-        "matmul_packed": [Sample([a, numbers(2, 700, 4), numbers(6)], {"columns": 6}, magnitude=700.0)],
+        "matmul_packed": [
+            Sample([a, numbers(2, 700, 4), numbers(6)], {"columns": 6, "by_panels": apart}, magnitude=700.0)
+            for apart in (False, True)
+        ],
     }
     rows, matrix = few(3, 16, unsigned=True), few(16, 20)
     made |= {
@@ -459,6 +462,7 @@ def _contractions() -> dict[str, list[Sample]]:
             )
         ],
         "pack_winograd_weight": [Sample([w], {"tile": 2, "block": 4}, magnitude=9.0)],
+        "pack_winograd_weight_groups": [Sample([few(4, 4, 3, 3)], {"tile": 2, "block": 4, "group": 2})],
         "pack_transposed_winograd_weight": [
             Sample([numbers(4, 4, 4, 4)], {"tile": 2, "taps": 2, "block": 4, "strides": (2, 2)}, magnitude=9.0)
         ],
@@ -467,7 +471,11 @@ def _contractions() -> dict[str, list[Sample]]:
                 [numbers(1, 2, 6, 6, 4), numbers(4, 4, 1, 8, 4), numbers(1, 4)],
                 {"tile": 2, "kernel": (3, 3), "channels": 4, "block": 4, **pads},
                 magnitude=100.0,
-            )
+            ),
+            Sample(
+                [few(1, 2, 6, 6, 4).astype(np.int16), few(4, 4, 1, 4, 4, 2).astype(np.int16)],
+                {"tile": 2, "kernel": (3, 3), "channels": 4, "block": 4, **pads},
+            ),
         ],
         "conv_transpose2d_winograd": [
             Sample(

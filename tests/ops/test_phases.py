@@ -101,3 +101,26 @@ def test_tiles_of_several_sizes(taps: int, tile: int, size: tuple[int, int]) -> 
             patch=patch,
         )
         np.testing.assert_allclose(y, wanted, atol=2e-4)
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize(("tile", "taps"), [(2, 2), (2, 3), (3, 3), (4, 3)])
+def test_integers_are_convolved_exactly(tile: int, taps: int, mixed: bool) -> None:
+    rng = np.random.default_rng(tile)
+    x = rng.integers(-255, 256, (2, 56, 7, 9)).astype(np.int16)
+    w = rng.integers(-128, 128, (8, 56, taps, taps)).astype(np.int8)
+    x[0], w[0], w[1] = 255, 127, -128  # the largest sums on either side, which wrap around
+    y = run(
+        "conv2d_winograd",
+        blocks(x, 1, 4),
+        run("pack_winograd_weight_groups", w, tile=tile, block=8, group=2),
+        tile=tile,
+        kernel=(taps, taps),
+        channels=8,
+        block=4,
+        pads=(1, 1, 0, 1),
+        mixed=mixed,
+    )
+    wanted = conv(x.astype(np.float64), w.astype(np.float64), np.zeros(8), (1, 1), (1, 1, 0, 1), (1, 1), 1)
+    assert y.dtype == np.int32
+    np.testing.assert_array_equal(y, blocks(wanted, 1, 4).astype(np.int32))

@@ -121,6 +121,7 @@ def test_targets_have_what_their_features_say() -> None:
     assert names(cpu("avx2").having(features=("+avx2",))) == {
         "x86.dot_u8i8_8x4",
         "x86.dot_i16i8_8x2",
+        "x86.dot_i16i16_8x2",
         "x86.dot_bf16_8x2",
     }
     assert names(ARM) == {"arm.dot_i8i8_4x4"}
@@ -128,8 +129,8 @@ def test_targets_have_what_their_features_say() -> None:
     assert names(cpu("sse4")) == set()
 
 
-WITHOUT_VNNI_512 = ["x86.dot_i16i8_16x2", "x86.dot_u8i8_16x4_pairs"]
-WITHOUT_VNNI_256 = ["x86.dot_i16i8_8x2", "x86.dot_u8i8_8x4", "x86.dot_bf16_8x2"]
+WITHOUT_VNNI_512 = ["x86.dot_i16i8_16x2", "x86.dot_i16i16_16x2", "x86.dot_u8i8_16x4_pairs"]
+WITHOUT_VNNI_256 = ["x86.dot_i16i8_8x2", "x86.dot_i16i16_8x2", "x86.dot_u8i8_8x4", "x86.dot_bf16_8x2"]
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ from weft.cost.graph.layout import (
 )
 from weft.cost.graph.low_precision import (
     ByteFragments, ByteProduct, FloatProduct, GroupedOperands, NarrowFactors, NarrowWeight,
-    RoundedFactors, TakenApart, byte_fragment_plans, grouped_plans, low_bit_panel_plans,
+    WIDENING_OPERATIONS, RoundedFactors, TakenApart, byte_fragment_plans, grouped_plans, low_bit_panel_plans,
     narrow_factor_plans, narrow_weight_plans,
     rounded_factor_plans, taken_apart_plans,
 )
@@ -118,8 +118,8 @@ from weft.cost.rules.window import (
 from weft.cost.graph.transforms import LONGEST_PRIME, SHORT_TRANSFORM
 from weft.cost.graph.versions import Case, OpenSize, Probe, Versions, possible_cases, version_plans
 from weft.cost.graph.winograd import (
-    DIRECT, FEWEST_TILES, GAIN, MIXED_GAIN, TILES, Layer, Tiling, Winograd, direct_cycles, direct_part,
-    winograd_cycles, winograd_panel,
+    DIRECT, FEWEST_TILES, GAIN, MIXED_GAIN, TILES, Layer, Terms, Tiling, Winograd, direct_cycles, direct_part,
+    terms_of_words, winograd_cycles, winograd_panel,
 )
 
 __all__ = [
@@ -153,11 +153,12 @@ __all__ = [
     "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "SharePatches", "SharedColumns",
     "NodeWork", "RunOn", "crossing_time", "device_time", "processor_time", "work_of",
     "SharedTile", "SketchProblem", "SkipPadding",
-    "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "Takes", "ThreadBlock", "Tile",
+    "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "Takes", "Terms", "ThreadBlock", "Tile",
     "TileOrder", "TileProblem", "TiledProduct",
     "Tiling", "TransposedPhases", "TurnedWeight", "UNROLLED_FETCHES", "UNROLLED_VECTORS",
     "VECTOR_WORDS",
     "Versions", "VolumeFrames",
+    "WIDENING_OPERATIONS",
     "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowStrip", "WindowTile", "Winograd", "WriteOut",
     "accumulator_plans", "addressed", "attention_block_plans", "attention_tile_plans",
     "blocked_cycles", "border_plans", "by_cost", "byte_block_plans",
@@ -182,7 +183,7 @@ __all__ = [
     "reduction_part_plans", "row_stride", "rows_at_once_plans", "row_thread_plans",
     "rule_plans", "shared_column_plans",
     "shared_tile_plans", "size_of", "step_along", "streams_of", "subject_of", "table_plans", "taken_apart_plans",
-    "thread_block_plans", "tile_cycles", "tile_order_plans", "tile_plans", "tiles_held", "transposed_plans",
+    "terms_of_words", "thread_block_plans", "tile_cycles", "tile_order_plans", "tile_plans", "tiles_held", "transposed_plans",
     "turned_rows_plans", "turned_weight_plans",
     "unfused_cycles", "unrolled_steps",
     "version_plans", "whole_steps", "window_strip_plans", "window_tile_plans", "winograd_cycles", "winograd_panel",

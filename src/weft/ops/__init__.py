@@ -3,7 +3,7 @@
 from weft.ops.algorithms.cumulative import PREFIXES
 from weft.ops.algorithms.decision_trees import ACCEPTS_EQUAL, ACCEPTS_GREATER, ACCEPTS_LESS, ACCEPTS_NAN
 from weft.ops.attributes import check_attributes
-from weft.ops.convolutions.cook_toom import matrices
+from weft.ops.convolutions.cook_toom import WHOLE_POINTS, matrices, whole_matrices
 from weft.ops.convolutions.winograd_tiles import cut_in_tiles, mixed_sizes, points_of
 from weft.ops.elementwise import map_tensors
 from weft.ops.derived_facts import is_rename, keeps_finite
@@ -24,10 +24,10 @@ OPERATORS.seal()
 
 __all__ = [
     "ACCEPTS_EQUAL", "ACCEPTS_GREATER", "ACCEPTS_LESS", "ACCEPTS_NAN", "COORDINATES", "LARGEST_FOLD", "MOST_DIMENSIONS",
-    "OPERATORS",
+    "OPERATORS", "WHOLE_POINTS",
     "PREFIXES", "ROUNDINGS", "Fold", "IndexRange", "Limits", "NotFoldable", "Operator", "TensorType", "bounds_of_existing",
     "check_attributes", "check_bytes", "check_distances", "check_rank", "commutes_with_rounding", "cut_in_tiles",
     "index_range", "is_certain", "is_rename", "is_tractable", "keeps_finite", "least_sizes", "map_tensors", "matrices",
     "mixed_sizes", "normalize_axis", "operator", "points_of", "possibly_equal_sizes", "product", "rounds", "same_size",
-    "settled", "show_shape", "simplify_size", "size_bounds", "sized",
+    "settled", "show_shape", "simplify_size", "size_bounds", "sized", "whole_matrices",
 ]

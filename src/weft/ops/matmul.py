@@ -127,10 +127,13 @@ def einsum(*xs: Tensor, equation: str) -> Tensor:
 
 
 @operator("matmul_packed")
-def matmul_packed(a: Tensor, p: Tensor, bias: Tensor | None = None, *, columns: int | Expr) -> Tensor:
+def matmul_packed(
+    a: Tensor, p: Tensor, bias: Tensor | None = None, *, columns: int | Expr, by_panels: bool = False
+) -> Tensor:
     """[..., M, K] times a matrix in panels p [*B, N/nr, K, nr] (of `pack_matrix`) to [..., M, columns]; bias [columns].
 
-    Panels of other elements are converted to those of *a*. The panels' batch dimensions broadcast against those of *a*. Whole
+    Panels of other elements are converted to those of *a* where they are multiplied, or *by_panels*: a whole panel before it
+    is multiplied by all rows. The panels' batch dimensions broadcast against those of *a*. Whole
     panels are computed, then the columns that exist are kept.
     """
     k = reduce_axis(p.shape[-2], "k")
@@ -139,12 +142,13 @@ def matmul_packed(a: Tensor, p: Tensor, bias: Tensor | None = None, *, columns: 
     rows = a.shape[-2] if a.rank > 1 else ONE
     batch = broadcast_shapes(a.shape[:-2], p.shape[:-3])
     block = p.shape[-1]
+    wide = compute(p.shape, lambda *i: cast(p[i], a.dtype), "panel", dtype=a.dtype) if by_panels else p
 
     def contraction(*i: Expr) -> object:
         *lead, m, o, j = i
         left = (*broadcast_index(a.shape[:-2], lead, batch), *((m,) if a.rank > 1 else ()), k)
         right = (*broadcast_index(p.shape[:-3], lead, batch), o, k, j)
-        return sum_(a[left] * cast(p[right], a.dtype), [k])
+        return sum_(a[left] * cast(wide[right], a.dtype), [k])
 
     made = compute((*batch, rows, p.shape[-3], block), contraction, "matmul_packed", dtype=a.dtype)
     return columns_of_panels(made, columns, "matmul_out", has_rows=a.rank > 1, bias=bias)

@@ -15,7 +15,7 @@ from weft.cost import Candidate, Choosing, RightOperand, panel_plans
 from weft.graph import Graph, Value, print_graph
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.pack_matrices import pack_matrices
-from weft.support.dtypes import f32, i64
+from weft.support.dtypes import DType, bf16, f16, f32, i64
 from weft.targets import Target, cpu, parse_target
 
 FOUR = cpu("sse4")
@@ -224,3 +224,13 @@ def test_products_over_nothing_have_no_transposed_form() -> None:
     x, w = g.input("x", (9, 0), f32), g.input("w", (24, 0), f32)
     one_output(g, g.add("gemm", [x, w, None], trans_b=True))
     assert "transpose" not in ops(pack_matrices(g, Choosing(FOUR, prefer_swapped)))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rows", "apart"), [(bf16, 64, True), (bf16, 4, False), (f16, 64, False), (f32, 64, False)]
+)
+def test_many_rows_have_panels_of_bf16_widened_before(dtype: DType, rows: int, apart: bool) -> None:
+    g, weight = Graph(), np.random.default_rng(0).standard_normal((24, 40)).astype(dtype.numpy)
+    made = packed(one_output(g, g.add("matmul", [g.input("x", (rows, 24), dtype), g.constant(weight, "w")])))
+    [product] = [n for n in made.nodes if n.op == "matmul_packed"]
+    assert product.attribute("by_panels") is apart

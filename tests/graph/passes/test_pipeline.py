@@ -132,13 +132,13 @@ def test_a_pass_that_is_off_is_skipped() -> None:
     bytes_of_weights = {"pack_low_bits", "choose_dot_products", "place_weight_dequantization"}
     winograd = {
         *("lower_volume_convolutions", "lower_dilated_convolutions"),
-        *("choose_winograd", "choose_transposed_winograd"),
+        *("choose_winograd", "choose_integer_winograd", "choose_transposed_winograd"),
     }
     assert skipped == {
         "winograd": winograd,
         "layout": {"lower_volume_convolutions", "lower_dilated_convolutions", "choose_layouts"},
         "prepacking": {"fold_packed_constants"},
-        "strict": winograd
+        "strict": winograd - {"choose_integer_winograd"}
         | {
             "recognize_layer_norm",
             "fold_scale_and_shift",

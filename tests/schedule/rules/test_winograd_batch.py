@@ -14,7 +14,7 @@ from weft.loop import Alloc, Buffer, Program, parse_program, print_program, stat
 from weft.lower import lower
 from weft.ops.convolutions.winograd import conv2d_winograd
 from weft.schedule import schedule_program
-from weft.support.dtypes import f32
+from weft.support.dtypes import f32, i16
 from weft.targets import Target, can_run, cpu
 from weft.te import Tensor, compute, placeholder, to_program
 
@@ -99,3 +99,21 @@ def test_few_patches_share_each_stage_instead() -> None:
 
     assert kinds(2) == ["parallel"]
     assert kinds(8) == ["range"]
+
+
+@pytest.mark.parametrize("patch", [None, (1, 1, 6)])
+def test_integers_have_dot_products(patch: Patch | None) -> None:
+    target = cpu("avx2").having(features=tuple(f for f in cpu("avx2").isa.features if f != "+avxvnni"))
+    x, u = placeholder((1, 2, 10, 11, 16), i16, "x"), placeholder((4, 4, 2, 16, 16, 2), i16, "u")
+    y = conv2d_winograd(x, u, tile=2, kernel=(3, 3), channels=32, block=16, pads=(1, 1, 1, 1), patch=patch)
+    program = to_program([x, u], [y], "layer")
+    s = schedule_program(program, target)
+    assert "x86.dot_i16i16_8x2" in str(s.program)
+    rng = np.random.default_rng(0)
+    sizes = [[int(getattr(n, "value", 0)) for n in t.shape] for t in (x, u, y)]
+    given = [rng.integers(-255, 256, size).astype(np.int16) for size in sizes[:2]]
+    made = [np.zeros(sizes[2], np.int32) for _ in range(2)]
+    run(program, [*given, made[0]])
+    if can_run(target):
+        NativeFunction(s.program, target)(*given, made[1])
+        np.testing.assert_array_equal(made[0], made[1])

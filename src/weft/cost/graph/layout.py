@@ -141,7 +141,7 @@ def dot_product_cycles(c: Convolution, made: int, target: Target) -> float:
 
     Infinite where the target has no such instruction.
     """
-    shapes = [s for s in dot_products(target).values() if s.sums is i32]
+    shapes = [s for s in dot_products(target).values() if s.sums is i32 and s.b.bytes == 1]
     work = multiply_cycles(c.products, c.bits, target) / filled_part(made, target.lanes(c.bits))
     return min([work * s.cycles / s.group for s in shapes], default=inf)
 

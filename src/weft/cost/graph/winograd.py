@@ -16,7 +16,9 @@ from typing import Final
 from weft.cost.demand import fma_cycles
 from weft.cost.graph.memory import L2_SHARE, spill_cycles, streaming_cycles
 from weft.cost.plans.plan import Decision
+from weft.support.dtypes import f32, i8, i16, i32
 from weft.targets import Target
+from weft.targets.instructions import dot_products
 
 TILES: Final = (2, 3, 4)
 """Sizes of output tiles to choose from; six saves little more for 3 x 3 taps, at ten times the error."""
@@ -93,6 +95,30 @@ DIRECT: Final = Winograd(tile=1, patch=(1, 1, 1))
 
 
 @dataclass(frozen=True)
+class Terms:
+    """The time of a term of a vector of sums in multiply-adds of floats, *direct* and *by_method*, and the bytes of elements.
+
+    Those are of the model's weights, and of transformed inputs and weights.
+    """
+
+    direct: float = 1.0
+    by_method: float = 1.0
+    weight_bytes: int = f32.bytes
+    transformed_bytes: int = f32.bytes
+
+
+FLOATS: Final = Terms()
+
+
+def terms_of_words(target: Target) -> Terms | None:
+    """Returns the terms of rows of 16 bits, directly times bytes, by the method times words; None where there are no products."""
+    times = {s.b: s.cycles / s.group for s in dot_products(target).values() if (s.a, s.sums) == (i16, i32)}
+    if not {i8, i16} <= times.keys():
+        return None
+    return Terms(times[i8], times[i16], i8.bytes, i16.bytes)
+
+
+@dataclass(frozen=True)
 class Layer:
     """A convolution by its sizes: its outputs, channels and taps at stride 1, and its strides.
 
@@ -104,6 +130,8 @@ class Layer:
     many *beginnings*, each with its own transform. Its input is not *padded*.
 
     Where the weights are *changing*, each call packs or transforms them.
+
+    The *terms* tell what its products cost.
     """
 
     images: int
@@ -121,6 +149,7 @@ class Layer:
     beginnings: int = 1
     padded: bool = True
     changing: bool = False
+    terms: Terms = FLOATS
 
     @property
     def phases(self) -> int:
@@ -144,10 +173,10 @@ class Tiling:
 def direct_cycles(layer: Layer, target: Target, others: int = 0) -> float:
     """Returns the cycles of a direct convolution on one core; *others* are the bytes of other weights."""
     vectors = layer.images * layer.height * layer.width * -(-layer.outputs // target.lanes(32))
-    products = fma_cycles(vectors * layer.multiplications * layer.direct, target)
+    products = fma_cycles(vectors * layer.multiplications * layer.direct * layer.terms.direct, target)
     weights = layer.multiplications * layer.outputs
     packing = PACKED_CYCLES * weights if layer.changing else 0.0
-    return packing + max(products, streaming_cycles(4 * weights, target, others))
+    return packing + max(products, streaming_cycles(layer.terms.weight_bytes * weights, target, others))
 
 
 def winograd_cycles(layer: Layer, tiling: Tiling, target: Target, others: int = 0) -> float:
@@ -163,18 +192,26 @@ def winograd_cycles(layer: Layer, tiling: Tiling, target: Target, others: int = 
     patches = prod(-(-s // p) for s, p in zip(sizes, tiling.patch, strict=True))
     tiles = prod(tiling.patch)
     inputs, outputs = layer.beginnings * layer.inputs, layer.output_phases * layer.outputs
-    weights = 4 * n * n * layer.inputs * outputs
-    between = 4 * n * n * tiles * (inputs + outputs)
+    size = layer.terms.transformed_bytes
+    weights = size * n * n * layer.inputs * outputs
+    between = n * n * tiles * (size * inputs + f32.bytes * outputs)
     near = between + weights <= L2_SHARE * target.caches.l2
     streaming = 0.0 if near and patches > 1 else streaming_cycles(weights, target, others)
-    read, made = layer.beginnings * -(-layer.inputs // lanes), layer.output_phases * -(-layer.outputs // lanes)
+    read, made = (
+        layer.beginnings * -(-layer.inputs // (lanes * f32.bytes // size)),
+        layer.output_phases * -(-layer.outputs // lanes),
+    )
     transforms = tiles * n * n * (read * INPUT_CYCLES + made * OUTPUT_CYCLES)
     products = (len(tiling.groups) - 1) * GROUP_CYCLES
     for points, count in tiling.groups:
-        multiplied = points * made * (_step_cycles(count, target) * layer.inputs + count * PRODUCT_CYCLES)
+        multiplied = (
+            points
+            * made
+            * (_step_cycles(count, target) * layer.inputs * layer.terms.by_method + count * PRODUCT_CYCLES)
+        )
         read_then = streaming * points / n**2
         products += max(multiplied, read_then) + HIDDEN * min(multiplied, read_then)
-    once = TRANSFORMED_CYCLES * weights / 4 if layer.changing else 0.0
+    once = TRANSFORMED_CYCLES * weights / size if layer.changing else 0.0
     return once + patches * (
         products + transforms + spill_cycles(between, target) + _padding_cycles(layer, tiling, lanes)
     )

@@ -62,16 +62,19 @@ def layer_of(
     direct: float = 1.0,
     *,
     changing: bool = False,
+    any_part: bool = False,
 ) -> Layer | None:
     """Returns the layer of a convolution in one group; None for windows and channel blocks that the method does not support.
 
     *places* are the number of images, and the height and width of its output. The *weight* is [outputs, inputs, height, width];
-    the outputs' channels are in blocks of *block*, the inputs' in blocks of *read*. *direct* is its `part_of_whole`. A *changing*
-    weight is transformed in each call.
+    the outputs' channels are in blocks of *block*, the inputs' in blocks of *read*: as many or one, or *any_part* of them.
+    *direct* is its `part_of_whole`. A *changing* weight is transformed in each call.
     """
     outputs, inputs, *kernel = weight
     taps = {-(-k // s) for k, s in zip(kernel, strides, strict=True)}
-    if len(taps) > 1 or not taps <= set(TAPS) or read not in (1, block) or outputs % block or inputs % read:
+    if len(taps) > 1 or not taps <= set(TAPS) or outputs % block or inputs % read:
+        return None
+    if read not in (1, block) and (block % read or not any_part):
         return None
     sizes = *places, inputs * strides[0] * strides[1], outputs, taps.pop(), inputs * prod(kernel)
     return Layer(*sizes, strides, block, gathered=read < block, direct=direct, changing=changing)

@@ -24,27 +24,31 @@ from math import prod
 import numpy as np
 
 from weft.cost import (
+    WIDENING_OPERATIONS,
     GridOperand,
     Panel,
     Planner,
     RightOperand,
     RightProblem,
+    TakenApart,
     TurnedWeight,
     grid_operand_plans,
     panel_plans,
     right_operand_plans,
     subject_of,
+    taken_apart_plans,
     turned_weight_plans,
 )
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Deferred, Parameter, Value
 from weft.graph.fusion.node_facts import facts_of, is_rename
+from weft.graph.passes.quantized.quantized_patterns import product_rows
 from weft.graph.passes.rounded.narrowed_factors import NarrowedFactors
 from weft.graph.passes.rounded.tf32_factors import Tf32Factors
 from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr
-from weft.support.dtypes import bf16, f32
+from weft.support.dtypes import DType, bf16, f32
 from weft.te import is_narrow
 
 
@@ -149,9 +153,17 @@ class _Packing:
         panels = self._panels(new, b, _is_transposed(node))
         columns = _columns(node.output.shape[-1])
         name = node.output.name if simple or (c is None and alpha == 1.0) else ""
-        y = _on_panels(new, node, (a, panels, c if simple else None), name, columns)
+        apart = isinstance(b, Constant) and self._is_apart(node, b.dtype)
+        y = _on_panels(new, node, (a, panels, c if simple else None), name, columns, apart=apart)
         y = _scaled(new, y, alpha)
         return y if c is None or simple else new.add("add", [y, _scaled(new, c, beta)], source=node.source)
+
+    def _is_apart(self, node: Node, dtype: DType) -> bool:
+        """Decides whether a weight of bf16 is converted to float32 by whole panels, before all rows are multiplied by each."""
+        if dtype is not bf16 or self.planner.is_grid:
+            return False  # loads convert other halves
+        plans = partial(taken_apart_plans, product_rows(node), operations=WIDENING_OPERATIONS)
+        return self.planner.decide(subject_of(node.output.name), TakenApart, plans).by_panels
 
     def _swapped(self, new: Graph, node: Node, inputs: Inputs) -> Value:
         """Returns the transposition of a matrix, the second of *inputs* as it lies, times the first one in panels."""
@@ -238,14 +250,19 @@ def _factors(new: Graph, node: Node, inputs: Inputs) -> tuple[Value, Value]:
     return a, b
 
 
-def _on_panels(new: Graph, node: Node, operands: Inputs, name: str, columns: int | Expr) -> Value:
-    """Returns a product on panels; halves on the left, each used for all columns, are converted to float32 beforehand."""
+def _on_panels(
+    new: Graph, node: Node, operands: Inputs, name: str, columns: int | Expr, *, apart: bool = False
+) -> Value:
+    """Returns a product on panels; halves on the left, each used for all columns, are converted to float32 beforehand.
+
+    Those of the panels are where they are multiplied, or, *apart*, by whole panels.
+    """
     a, panels, bias = operands
     dtype = node.output.dtype
     if not is_narrow(dtype):
         return new.add("matmul_packed", operands, source=node.source, name=name, columns=columns)
     wide = [v if v is None else new.add("cast", [v], dtype=f32, source=node.source) for v in (a, bias)]
-    made = new.add("matmul_packed", [wide[0], panels, wide[1]], source=node.source, columns=columns)
+    made = new.add("matmul_packed", [wide[0], panels, wide[1]], source=node.source, columns=columns, by_panels=apart)
     return new.add("cast", [made], dtype=dtype, source=node.source, name=name)
 
 

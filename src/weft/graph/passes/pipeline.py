@@ -17,6 +17,7 @@ from weft.graph.passes.blocking.split_prefixes import split_prefixes
 from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.combine_products import combine_products
 from weft.graph.passes.convolutions.choose_implicit_products import choose_implicit_products
+from weft.graph.passes.convolutions.choose_integer_winograd import choose_integer_winograd
 from weft.graph.passes.convolutions.choose_transposed_winograd import choose_transposed_winograd
 from weft.graph.passes.convolutions.choose_winograd import choose_winograd
 from weft.graph.passes.convolutions.lower_dilated_convolutions import lower_dilated_convolutions
@@ -181,6 +182,8 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("lower_pointwise_convolutions", alone(lower_pointwise_convolutions), 1),
     # of convolutions in channel blocks
     WINOGRAD_PASS,
+    # of dot products in channel blocks, in whole numbers
+    Pass("choose_integer_winograd", with_planner(choose_integer_winograd), 1, (WINOGRAD,)),
     Pass("choose_transposed_winograd", with_planner(choose_transposed_winograd), 1, (WINOGRAD,), exact=False),
     # reductions in the layout that was chosen
     Pass("merge_axes", with_planner(merge_axes), 1),

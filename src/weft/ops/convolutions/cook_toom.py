@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from math import lcm, prod
 
 import numpy as np
 
-from weft.ir import Expr
+from weft.ir import Expr, const
 from weft.support.errors import TypeMismatch
 
 POINTS = (0.0, 2**-0.5, -(2**-0.5), 2**0.5, -(2**0.5), 1.0, -1.0)
@@ -20,6 +21,9 @@ POINTS = (0.0, 2**-0.5, -(2**-0.5), 2**0.5, -(2**0.5), 1.0, -1.0)
 
 OWN_POINTS = {2: (0.0, 1.0), 3: (0.0, 1.0, -1.0), 6: (0.0, 0.5, -0.5, 1.0, -1.0, 2.0)}
 """Points by their number, where `POINTS` would leave one without its opposite; the six are the best of a few for F(4, 4)."""
+
+WHOLE_POINTS = (0, 1, -1, 2, -2)
+"""Finite points of exact convolutions of integers, in the order of use; more of them would not leave 16 bits enough."""
 
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -44,6 +48,33 @@ def matrices(m: int, r: int, largest: int = 0) -> tuple[Matrix, Matrix, Matrix]:
     return _plain(b), _plain(g), _plain(a)
 
 
+@cache
+def whole_matrices(m: int, r: int) -> tuple[Matrix, Matrix, Matrix, int]:
+    """Returns B', G and A' of whole numbers for tiles of *m* outputs and *r* taps, and how many times its outputs A' makes.
+
+    The products of the scales are put into A', where sums have 32 bits. Points are those of `WHOLE_POINTS`: smaller tiles have
+    the first of them. Raises `TypeMismatch` where there are not as many.
+    """
+    if m + r - 2 > len(WHOLE_POINTS):
+        raise TypeMismatch(f"there are {len(WHOLE_POINTS)} whole points, which are too few for {m + r - 2}")
+    points = WHOLE_POINTS[: m + r - 2]
+    scales = [prod(p - q for q in points if q != p) for p in points]
+    times = lcm(*scales)
+    b = [_coefficients(points), *[(*_coefficients([q for q in points if q != p]), 0) for p in points]]
+    g = [(0,) * (r - 1) + (1,), *[tuple([p**k for k in range(r)]) for p in points]]
+    columns = [[times // scale * p**k for k in range(m)] for p, scale in zip(points, scales, strict=True)]
+    a = [(times if k == m - 1 else 0, *[column[k] for column in columns]) for k in range(m)]
+    return tuple(b), tuple(g), tuple(a), times
+
+
+def _coefficients(roots: Sequence[int]) -> tuple[int, ...]:
+    """Returns the coefficients of the polynomial with these *roots*, the lowest first."""
+    found = [1]
+    for root in roots:
+        found = [low - root * high for low, high in zip([0, *found], [*found, 0], strict=True)]
+    return tuple(found)
+
+
 def finite_points(count: int) -> list[float]:
     """Returns *count* points; raises `TypeMismatch` where there are not as many."""
     if count > len(POINTS):
@@ -54,6 +85,16 @@ def finite_points(count: int) -> list[float]:
 def _plain(x: np.ndarray) -> Matrix:
     rounded = np.round(x, 13) + 0.0  # so that entries that are equal but for rounding are equal
     return tuple(tuple(float(v) for v in row) for row in rounded)
+
+
+def divided(e: Expr, times: int) -> Expr:
+    """Returns integers *e* divided by *times*, which divides them: times the inverse of its odd part, also if they wrapped."""
+    if times == 1:
+        return e
+    power = (times & -times).bit_length() - 1
+    inverse = pow(times >> power, -1, 1 << e.dtype.bits)
+    whole = e if inverse == 1 else e * const(inverse, e.dtype)
+    return whole >> const(power, e.dtype) if power else whole
 
 
 def times_vector(matrix: Matrix, values: Sequence[Expr]) -> list[Expr]:

@@ -3,6 +3,9 @@
 A tile of m x m outputs of an r x r kernel is A' [(G g G') * (B' d B)] A, with (m + r - 1)^2 multiplications instead of (m r)^2
 (Lavin and Gray, "Fast algorithms for convolutional neural networks", CVPR 2016), for the matrices of `cook_toom`.
 
+Convolutions of integers of 16 bits are exact: their matrices are of whole numbers (`whole_matrices`), sums of products and
+the outputs' transforms have 32 bits, and are divided by the scale in the end. Sums may wrap around: only outputs need fit.
+
 The four stages are formulas of their own: input tiles are transformed along columns, then along rows; one matrix product for each
 of the (m + r - 1)^2 products; and the output's transform, rows then columns. Tiles of several sizes (`winograd_tiles`) have
 transforms of their own, and share products in groups of points at which the same ones take part.
@@ -10,40 +13,60 @@ transforms of their own, and share products in groups of points at which the sam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from weft.ir import Expr, cast, ceil_div, const, index, select
 from weft.ops.cases import choose, piecewise
 from weft.ops.convolutions.conv import Ints, window_size
-from weft.ops.convolutions.cook_toom import matrices, times_vector
+from weft.ops.convolutions.cook_toom import Matrix, divided, matrices, times_vector, whole_matrices
 from weft.ops.convolutions.polyphase import padded_phases
 from weft.ops.convolutions.winograd_tiles import Part, Points, by_place, covered, cut_in_tiles, points_of
+from weft.ops.dot_products.grouped_matmul import accumulator_of, widened_product
 from weft.ops.registry import operator
 from weft.ops.shapes import sized
-from weft.support.dtypes import f64
+from weft.support.dtypes import DType, f64, i16, i32
 from weft.te import Tensor, compute, reduce_axis, sum_
 
 
 @operator("pack_winograd_weight", prepares=True)
 def pack_winograd_weight(w: Tensor, *, tile: int, block: int) -> Tensor:
     """[OC, IC, r, r] to [n, n, OC/block, IC, block]: G g G', computed in float64, in panels of *block* output channels."""
-    r = int(getattr(w.shape[2], "value", 0))
-    _, g, _ = matrices(tile, r)
-    n = len(g)
+    _, g, _ = matrices(tile, int(getattr(w.shape[2], "value", 0)))
+    at = _transformed_weight(w, g, f64)
     count = sized(ceil_div(w.shape[0], block))[0]
-
-    def half(p: Expr, y: Expr, oc: Expr, ic: Expr) -> Expr:
-        return choose(p, times_vector(g, [cast(w[oc, ic, k, y], f64) for k in range(r)]))
-
-    halves = compute((n, r, w.shape[0], w.shape[1]), half, "winograd_half", dtype=f64)
 
     def packed(p: Expr, q: Expr, o: Expr, ic: Expr, j: Expr) -> Expr:
         oc = o * block + j
-        value = cast(choose(q, times_vector(g, [halves[p, k, oc, ic] for k in range(r)])), w.dtype)
-        return select(oc < w.shape[0], value, const(0, w.dtype))
+        return select(oc < w.shape[0], cast(at(p, q, oc, ic), w.dtype), const(0, w.dtype))
 
-    return compute((n, n, count, w.shape[1], block), packed, "pack_winograd_weight", dtype=w.dtype)
+    return compute((len(g), len(g), count, w.shape[1], block), packed, "pack_winograd_weight", dtype=w.dtype)
+
+
+@operator("pack_winograd_weight_groups", prepares=True)
+def pack_winograd_weight_groups(w: Tensor, *, tile: int, block: int, group: int) -> Tensor:
+    """Bytes [OC, IC, r, r] to G g G' of 16 bits, [n, n, OC/block, IC/group, block, group]: panels of groups of input channels."""
+    _, g, _, _ = whole_matrices(tile, int(getattr(w.shape[2], "value", 0)))
+    at = _transformed_weight(w, g, i32)
+    counts = sized(ceil_div(w.shape[0], block), w.shape[1] // group)
+
+    def packed(p: Expr, q: Expr, o: Expr, k: Expr, j: Expr, t: Expr) -> Expr:
+        oc = o * block + j
+        return select(oc < w.shape[0], cast(at(p, q, oc, k * group + t), i16), const(0, i16))
+
+    return compute((len(g), len(g), *counts, block, group), packed, "pack_winograd_weight_groups", dtype=i16)
+
+
+def _transformed_weight(w: Tensor, g: Matrix, dtype: DType) -> Callable[[Expr, Expr, Expr, Expr], Expr]:
+    """Returns the element of G w G', computed in *dtype*, at two points, an output channel and an input channel."""
+    taps = range(len(g[0]))
+
+    def half(p: Expr, y: Expr, oc: Expr, ic: Expr) -> Expr:
+        return choose(p, times_vector(g, [cast(w[oc, ic, k, y], dtype) for k in taps]))
+
+    halves = compute((len(g), len(taps), w.shape[0], w.shape[1]), half, "winograd_half", dtype=dtype)
+    return lambda p, q, oc, ic: choose(q, times_vector(g, [halves[p, k, oc, ic] for k in taps]))
 
 
 @operator("conv2d_winograd")
@@ -63,6 +86,9 @@ def conv2d_winograd(
 ) -> Tensor:
     """Convolution of x [N, C/c, H, W, c] with u of `pack_winograd_weight` to [N, OC/block, OH, OW, block].
 
+    One of 16-bit integers, with u of `pack_winograd_weight_groups`, has outputs of 32 bits, exact where these fit 31 bits times
+    the power of two that `whole_matrices` makes them larger by.
+
     *kernel* is (KH, KW), of which a window of *strides* has as many taps in both dimensions: u is that of the phases. Tiles are
     *tile* x *tile* outputs; *mixed* ones are as many, but some have a row or a column less. *channels* is OC; bias
     [OC/block, block]. A *patch* is (images, rows, columns) of tiles that may be computed by themselves, through all stages; the
@@ -79,15 +105,21 @@ def conv2d_winograd(
 
     def finished(b: Expr, ocb: Expr, y: Expr, z: Expr, c: Expr) -> Expr:
         def value(part: Part) -> Expr:
-            (g, t, i, j), (_, _, a) = part.place((b, y, z)), matrices(part.size[1], taps, tile)
+            (g, t, i, j), (_, _, a, _) = part.place((b, y, z)), _matrices(x.dtype, part.size[1], taps, tile)
             half, oc = halves[part], ocb * block + c
-            return choose(j, times_vector(a, [half[g, i, q, t, oc] for q in range(len(a[0]))]))
+            made = choose(j, times_vector(a, [half[g, i, q, t, oc] for q in range(len(a[0]))]))
+            return divided(made, prod(_matrices(x.dtype, m, taps, tile)[3] for m in part.size))
 
         e = by_place(parts, y, z, value)
         return e if bias is None else e + bias[ocb, c]
 
     made = (x.shape[0], *sized(ceil_div(channels, block)), oh, ow, *sized(block))
-    return compute(made, finished, "conv2d_winograd", dtype=x.dtype)
+    return compute(made, finished, "conv2d_winograd", dtype=accumulator_of(x.dtype))
+
+
+def _matrices(dtype: DType, m: int, taps: int, largest: int) -> tuple[Matrix, Matrix, Matrix, int]:
+    """Returns B', G and A' for elements of *dtype*, and how many times an output's row or column A' makes."""
+    return (*matrices(m, taps, largest), 1) if dtype.is_float else whole_matrices(m, taps)
 
 
 def _transformed_input(p: Tensor, m: int, taps: int, parts: Sequence[Part]) -> Tensor:
@@ -100,7 +132,7 @@ def _transformed_input(p: Tensor, m: int, taps: int, parts: Sequence[Part]) -> T
     channels = sized(p.shape[1] * lanes)[0]
 
     def half_of(part: Part) -> Tensor:
-        matrix, _, _ = matrices(part.size[0], taps, m)
+        matrix = _matrices(p.dtype, part.size[0], taps, m)[0]
 
         def by_columns(g: Expr, i: Expr, j: Expr, t: Expr, ch: Expr) -> Expr:
             b, y, z = part.corner(g, t)
@@ -114,7 +146,7 @@ def _transformed_input(p: Tensor, m: int, taps: int, parts: Sequence[Part]) -> T
 
     def by_rows(g: Expr, i: Expr, j: Expr, t: Expr, ch: Expr) -> Expr:
         def value(part: Part, half: Tensor) -> Expr:
-            matrix, _, _ = matrices(part.size[1], taps, m)
+            matrix = _matrices(p.dtype, part.size[1], taps, m)[0]
             at = [half[g, i, k, t - part.begin, ch] for k in range(len(matrix))]
             return choose(j, times_vector(matrix, at) + [zero] * (columns - len(matrix)))
 
@@ -136,27 +168,30 @@ def _product(v: Tensor, u: Tensor, points: Points) -> _Product:
     """Returns the products of transformed inputs and weights at *points*, of the tiles that take part there."""
     k = reduce_axis(u.shape[3], "k")
     (a, c), (b, d) = points.begin, points.end
+    terms = None if v.dtype.is_float else reduce_axis(u.shape[5], "term")
 
     def contraction(g: Expr, p: Expr, q: Expr, t: Expr, o: Expr, j: Expr) -> object:
-        return sum_(v[g, p + a, q + c, t + points.first, k] * u[p + a, q + c, o, k, j], [k])
+        row, matrix = (g, p + a, q + c, t + points.first), (p + a, q + c, o, k, j)
+        if terms is None:
+            return sum_(v[*row, k] * u[matrix], [k])
+        return sum_(widened_product(v[*row, k * u.shape[5] + terms], u[*matrix, terms]), [k, terms])
 
     shape = sized(v.shape[0], b - a, d - c, points.tiles, u.shape[2], u.shape[4])
-    return _Product(points, compute(shape, contraction, "winograd_product", dtype=v.dtype))
+    return _Product(points, compute(shape, contraction, "winograd_product", dtype=accumulator_of(v.dtype)))
 
 
 def _transformed_rows(products: Sequence[Sequence[_Product]], part: Part, m: int, taps: int, channels: Expr) -> Tensor:
     """Returns A' of the products of *part*: [patches, rows of a tile, points of columns, tiles, channels]."""
-    _, _, a = matrices(part.size[0], taps, m)
-    columns = part.size[1] + taps - 1
-    dtype = products[0][0].tensor.dtype
+    columns, made = part.size[1] + taps - 1, products[0][0].tensor
+    dtype, a = made.dtype, _matrices(made.dtype, part.size[0], taps, m)[2]
 
     def product(g: Expr, p: int, q: Expr, t: Expr, oc: Expr) -> Expr:
         pieces: list[tuple[Expr, Expr]] = []
-        for made in next(row for row in products if p < row[0].points.end[0]):
-            points, panel = made.points, made.tensor.shape[5]
+        for found in next(row for row in products if p < row[0].points.end[0]):
+            points, panel = found.points, found.tensor.shape[5]
             if points.end[1] <= columns:
                 at = g, p - points.begin[0], q - points.begin[1], t + (part.begin - points.first)
-                pieces.append((index(points.end[1]), made.tensor[*at, oc // panel, oc % panel]))
+                pieces.append((index(points.end[1]), found.tensor[*at, oc // panel, oc % panel]))
         return piecewise(q, pieces)
 
     def by_rows(g: Expr, i: Expr, q: Expr, t: Expr, oc: Expr) -> Expr:

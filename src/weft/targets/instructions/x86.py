@@ -94,6 +94,10 @@ def _pairs(lanes: int, cycles: float) -> DotProduct:
     return DotProduct(u8, i8, i32, lanes, 4, 2 * cycles, PAIRS_TEMPORARIES, *TAKEN_APART)
 
 
+def _words(lanes: int, cycles: float) -> DotProduct:
+    return DotProduct(i16, i16, i32, lanes, 2, cycles)
+
+
 def _wide_rows(lanes: int, cycles: float) -> DotProduct:
     return DotProduct(i16, i8, i32, lanes, 2, cycles, column_operations=1)
 
@@ -101,9 +105,11 @@ def _wide_rows(lanes: int, cycles: float) -> DotProduct:
 X86: Final = (
     _dot(_NATIVE, ("avx512vnni", "avx512vl"), _bytes(16)),
     _dot(_BYTES_BY_WIDE_ROWS, ("avx2",), _wide_rows(8, PAIR_CYCLES)),
+    _dot(_NATIVE, ("avx2",), _words(8, PAIR_CYCLES)),
     _dot(_BYTES_IN_PAIRS, ("avx2",), _pairs(8, PAIR_CYCLES)),
     _dot(_NATIVE, ("avxvnni",), _bytes(8), "_vnni"),
     _dot(_BYTES_BY_WIDE_ROWS, ("avx512bw",), _wide_rows(16, WIDE_PAIR_CYCLES)),
+    _dot(_NATIVE, ("avx512bw",), _words(16, WIDE_PAIR_CYCLES)),
     _dot(_BYTES_IN_PAIRS, ("avx512bw",), _pairs(16, WIDE_PAIR_CYCLES), "_pairs"),
     _dot(_NATIVE, ("avx512bf16", "avx512vl"), DotProduct(bf16, bf16, f32, 16, 2)),
     _dot(_HALVES_WIDENED, ("avx2",), DotProduct(bf16, bf16, f32, 8, 2, 4.0, 5)),

@@ -15,6 +15,7 @@ from weft.schedule.rules.cpu.parallel import parallelize
 from weft.schedule.rules.cpu.transpose import schedule_transpose
 from weft.schedule.rules.cpu.vectorize_axis import vectorize_last
 from weft.schedule.schedule import Schedule
+from weft.support.dtypes import f32
 
 
 def schedule_elementwise(s: Schedule, ref: BlockRef, p: Planner) -> None:
@@ -24,7 +25,10 @@ def schedule_elementwise(s: Schedule, ref: BlockRef, p: Planner) -> None:
         return
     lanes = p.lanes(block_of(s, ref).writes[0].buffer.dtype.bits)
     loops = put_line_loops_inside(s, ref, _split_by_period(s, ref, _fuse_flat(s, ref, loops, lanes), lanes), lanes)
-    outer = vectorize_last(s, loops, lanes, shortest=_fewest_lanes(s, ref, p) // 2 + 1)
+    shortest = min(
+        _fewest_lanes(s, ref, p) // 2 + 1, p.lanes(f32.bits)
+    )  # half a vector of narrow elements is one of floats
+    outer = vectorize_last(s, loops, lanes, shortest=shortest)
     parallelize(s, ref, outer, p)
 
 

@@ -8,8 +8,9 @@ that are such blocks too are computed just before, in registers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from weft.cost import MOST_UNROLLED_CHOICES, Planner, size_of
 from weft.ir import SELECTS, Const, Eq, Expr, FloorDiv, FloorMod, Lt, Select, Var, free_vars, nodes_with, post_order
@@ -17,7 +18,7 @@ from weft.loop import Block, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.placement import sole_reader
 from weft.schedule.legality.trust import proving
-from weft.schedule.rules.block_facts import block_of, inputs_of, is_reduction, reads_along
+from weft.schedule.rules.block_facts import block_of, inputs_of, is_reduction, reads_along, split_index
 from weft.schedule.rules.cpu.cache_set_padding import pad_cache_sets
 from weft.schedule.rules.cpu.parallel import parallelize
 from weft.schedule.schedule import Schedule
@@ -123,7 +124,7 @@ def schedule_transform(
     block = block_of(s, ref)
     producers = [p for p in _producers(s, block) if choices_of(block_of(s, p))]
     chosen = {**_inherited(s, block, producers), **choices_of(block)}
-    lanes = planner.lanes(block.writes[0].buffer.dtype.bits)
+    lanes = _run(s, [ref, *producers], planner.lanes(block.writes[0].buffer.dtype.bits))
     nest, inner = TransformNest({ref, *producers}, [], []), list[LoopRef]()
     loops = own_loops(s, ref, around)
     last = loops.pop(block.axes[-1].var)
@@ -146,6 +147,20 @@ def schedule_transform(
     if patches is None:
         parallelize(s, ref, nest.outer, planner)
     return nest
+
+
+def _run(s: Schedule, refs: Sequence[BlockRef], lanes: int) -> int:
+    """Returns how many of *lanes* consecutive elements along the last axis of all blocks are read side by side, at least.
+
+    Blocks of fewer channels than a vector of narrow elements are read one by one: across their ends vectors would be gathered.
+    """
+    for block in [block_of(s, r) for r in refs]:
+        last = block.axes[-1]
+        found = [split_index(i) for x in inputs_of(block) for i in x.indices]
+        lanes = gcd(lanes, *[c[1] for c in found if c is not None and c[0] is last.var])
+        extent = size_of(last.extent)
+        lanes = gcd(lanes, extent) if extent < lanes else lanes
+    return lanes
 
 
 def own_loops(s: Schedule, ref: BlockRef, around: int) -> dict[Var, LoopRef]:

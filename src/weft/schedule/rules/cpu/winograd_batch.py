@@ -30,6 +30,7 @@ from weft.schedule.rules.block_facts import (
     uses_axis,
 )
 from weft.schedule.rules.cpu.contractions.contraction import tile_nest
+from weft.schedule.rules.cpu.contractions.dot_product import dot_instruction
 from weft.schedule.rules.cpu.parallel import parallelize, sizes
 from weft.schedule.rules.cpu.small_transform import choices_of, own_loops, schedule_transform
 from weft.schedule.rules.cpu.vectorize_axis import vectorize_last
@@ -113,7 +114,8 @@ def _schedule(s: Schedule, chain: Chain, p: Planner) -> set[BlockRef]:
     s.compute_at(copy, patch)
     own = own_loops(s, copy, around)
     loops = [own.get(a.var) for a in block_of(s, copy).axes]
-    placed = tile_nest(s, chain.product, copy, loops, p, share)
+    instruction = dot_instruction(chain.product, block_of(s, chain.product), p)
+    placed = tile_nest(s, chain.product, copy, loops, p, share, instruction)
     s.compute_at(chain.before, patch, align=_lanes(s, chain.before, p))
     first = schedule_transform(s, chain.before, p, None if share else {}, around)
     padding = _place_padding(s, first.placed, patch, around, p)

@@ -1,0 +1,100 @@
+"""Chooses, for each convolution of bytes on rows of 16 bits, between dot products and Winograd's method in whole numbers.
+
+    y = conv2d_grouped(x, pack_conv_weight_groups(w))   becomes   y = conv2d_winograd(x, pack_winograd_weight_groups(w))
+
+Rows hold bytes less their zero point (`choose_dot_products`), and leave room for what the method makes of them. With constant
+weights it is known whether all numbers fit (`winograd_range`), and then the method is exact: it is a choice of cost alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+from weft.cost import DIRECT, Candidate, Layer, Planner, Winograd, subject_of, terms_of_words, winograd_panel
+from weft.graph.core.graph import Graph, Node
+from weft.graph.core.graph_values import Constant, Value
+from weft.graph.layout.winograd_error import phase_weight
+from weft.graph.layout.winograd_plans import layer_of, part_of_whole, tile_sizes, winograd_plans
+from weft.graph.layout.winograd_range import is_in_range
+from weft.graph.passes.quantized.quantized_patterns import operand_of
+from weft.graph.rewriting.call_patterns import is_known
+from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
+from weft.support.dtypes import i8, i16, i32
+from weft.targets import Target
+from weft.targets.instructions import group_of
+
+
+def choose_integer_winograd(graph: Graph, planner: Planner) -> Graph:
+    """Returns *graph* with Winograd's method in whole numbers where it is cheaper, and all of them fit."""
+    held = sum(v.nbytes for v in {v for n in graph.nodes for v in n.inputs if isinstance(v, Constant)})
+
+    def rule(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
+        found = _layer(node)
+        if found is None or inputs[0] is None:
+            return None
+        layer, w = found
+        at_stride_one = phase_weight(w.array, layer.strides)
+        fits = cache(lambda tile, size: is_in_range(at_stride_one, tile, size))
+
+        def is_exact(plan: Winograd) -> bool:
+            return plan.is_direct or all(fits(plan.tile, n) for n in tile_sizes(plan, layer))
+
+        plan = planner.decide(
+            subject_of(node.output.name), Winograd, lambda m: _plans(layer, m, held - w.nbytes), is_exact
+        )
+        if plan.is_direct:
+            return None
+        missing = layer.inputs // layer.phases - w.extents[1]
+        weight: Value = w if missing == 0 else new.add("pad", [w], pads=(0, 0, 0, 0, 0, missing, 0, 0))
+        if layer.phases > 1:
+            weight = new.add("split_weight_phases", [weight], name=f"{w.name}_phases", strides=layer.strides)
+        u = new.add(
+            "pack_winograd_weight_groups",
+            [weight],
+            name=f"{w.name}_winograd",
+            tile=plan.tile,
+            block=winograd_panel(layer.outputs, planner.lanes(i32.bits)),
+            group=group_of(i16),
+        )
+        made = new.add(
+            "conv2d_winograd",
+            [inputs[0], u],
+            source=node.source,
+            name=node.output.name,
+            tile=plan.tile,
+            kernel=w.extents[2:],
+            channels=layer.outputs,
+            block=layer.block,
+            strides=layer.strides,
+            pads=node.attribute("pads"),
+            patch=plan.patch,
+            mixed=plan.mixed,
+        )
+        return [made]
+
+    return rewrite_graph(graph, rule)
+
+
+def _plans(layer: Layer, target: Target, others: int) -> list[Candidate[Winograd]]:
+    """Returns the plans of the method, and dot products, with the terms that the machine has for words."""
+    terms = terms_of_words(target)
+    return [Candidate(DIRECT, 0.0)] if terms is None else winograd_plans(replace(layer, terms=terms), target, others)
+
+
+def _layer(node: Node) -> tuple[Layer, Constant] | None:
+    """Returns a convolution that the method applies to, and its weight as the model has it."""
+    x, packed, zero = (*node.inputs, None, None)[:3] if node.op == "conv2d_grouped" else (None, None, None)
+    w = operand_of("pack_conv_weight_groups", packed)
+    if x is None or x.dtype is not i16 or zero is not None or not is_known(w) or w.dtype is not i8:
+        return None
+    read, made = x.sample_shape, node.output.sample_shape
+    if read is None or made is None or set(node.attribute("dilations")) != {1} or made[4] % read[4]:
+        return None
+    outputs, inputs, *window = w.extents
+    shape = outputs, -(-inputs // read[4]) * read[4], *window
+    places = made[0], made[2], made[3]
+    direct = part_of_whole(node, read[2:4], made[2:4], w.extents[2:])
+    layer = layer_of(places, shape, node.attribute("strides"), read[4], made[4], direct, any_part=True)
+    return None if layer is None else (layer, w)
