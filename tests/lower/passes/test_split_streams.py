@@ -13,7 +13,7 @@ from weft.lower.streams.split_streams import split_streams
 from weft.targets import Target, cpu
 
 PAGES = cpu("avx512")
-SMALL = replace(PAGES, caches=replace(PAGES.caches, l2=256, page=64))
+SMALL = replace(PAGES, caches=replace(PAGES.caches, l1=48 << 10, l2=256, page=64))
 """A machine of small caches and pages, for matrices that the interpreter multiplies in no time."""
 
 
