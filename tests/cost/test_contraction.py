@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from weft.cost import Tile, TileProblem, cheapest, tile_plans
+from weft.cost import Tile, TileProblem, cheapest, tile_cycles, tile_plans
 from weft.cost.rules.contraction import OPEN_ROWS
 from weft.targets import Target, cpu
 
@@ -101,3 +101,23 @@ def test_tiles_of_rows_of_unknown_length_are_narrow() -> None:
     """A last tile of a few vectors still has sums enough of its rows to hide their latency."""
     problem = TileProblem(row=64, column=1, last=64, depth=64, element_bytes=4, open_last=True, right_bytes=1 << 14)
     assert choose_tile(problem, cpu("avx2")) == Tile(6, 1, 16)
+
+
+def test_the_mask_of_a_last_vector_takes_a_register() -> None:
+    """Three vectors of which the last has three elements leave room for three rows; of four elements it is a short vector."""
+    row = TileProblem(row=120, column=1, last=19, depth=30, element_bytes=4, right_bytes=1 << 17, windows=True)
+    assert choose_tile(row, cpu("avx2")).rows == 3
+    assert choose_tile(replace(row, last=20), cpu("avx2")).rows == 4
+
+
+def test_what_each_row_of_tiles_reads_again_is_read_for_many_rows() -> None:
+    """By rows, a matrix beyond the first level comes from the second for each of them."""
+    plain = TileProblem(row=64, column=1, last=1024, depth=4, element_bytes=4, right_bytes=1 << 18)
+    costs = [tile_cycles(replace(plain, between=n), Tile(2, 1, 16), WIDE) for n in (0, 1 << 14, 1 << 18)]
+    assert costs[0] == costs[1] < costs[2]
+
+
+def test_vectors_that_begin_anywhere_are_loaded_twice() -> None:
+    far = TileProblem(row=64, column=1, last=1024, depth=8, element_bytes=4, right_bytes=1 << 15, right_stride=4160)
+    aligned, anywhere = (tile_cycles(replace(far, right_stride=n), Tile(2, 1, 64), WIDE) for n in (4160, 4164))
+    assert aligned < anywhere

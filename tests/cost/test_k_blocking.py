@@ -57,3 +57,6 @@ def test_a_window_with_much_padding_is_left_whole() -> None:
     window = DepthProblem(panel=64, depth=8192, rows=196, apart=4, inside=0.75)
     assert rule(window) == "tiled"
     assert rule(replace(window, depth=65536, inside=0.99)) == "k_blocked"
+    planes = replace(POINTWISE, places=196)
+    assert rule(planes) == "k_blocked"
+    assert rule(replace(planes, inside=0.75)) == "tiled"

@@ -84,13 +84,19 @@ def code_budget(target: Target) -> CodeBudget:
     )
 
 
-def unrolled_steps(length: int, sums: int, target: Target) -> int:
+def unrolled_steps(length: int, sums: int, kept: int, target: Target) -> int:
     """Returns how many steps, *sums* multiply-adds of vectors each, a reduction of *length* steps does in one iteration.
+
+    Of the elements that a step reads, *kept* stay in registers for the next, if both are in an iteration. Where there is no room
+    for them beside the sums and the vectors they are multiplied with, sums go through memory: 3 channels of 29 x 28 places to 45
+    by 4 x 4 taps, in tiles of 4 places by three vectors, take 0.5 of the time one by one (Zen 4 held to AVX2, 2026-11-28).
 
     On a core that another thread shares, which gives it every other cycle of the decoder, 4 steps of 10 take 0.84 of the time of
     one by one; on a core of its own 0.97 (EPYC 7003, 2026-11-25; docs/design/0014).
     """
     if target.isa.vector_registers > FEW_REGISTERS or sums < 2:
+        return 1
+    if kept and sums + kept + sums // kept > target.isa.vector_registers:
         return 1
     fits = (n for n in STEPS_UNROLLED if n < length and length % n == 0 and n * sums <= MOST_UNROLLED_SUMS)
     return next(fits, 1)

@@ -54,6 +54,29 @@ def test_as_many_as_divide_the_reduction_and_stay_short(depth: int, rows: int, f
     assert extents(tile(depth, rows)) == found
 
 
+def windows(rows: int, columns: int, apart: int = 1) -> str:
+    """A tile of *rows* neighbouring windows by *columns* vectors over 4 taps, *apart* elements from window to window."""
+    return f"""
+def main(A: f32[{rows * apart + 4}], B: f32[{4 * 8 * columns}], C: f32[{8 * rows * columns}]):
+    T = alloc("register", f32[{8 * rows * columns}])
+    for k in range(0, 4):
+        for i in unrolled(0, {rows}):
+            for j in unrolled(0, {columns}):
+                T[ramp((i * {columns} + j) * 8, 1, 8)] = T[ramp((i * {columns} + j) * 8, 1, 8)] + (
+                    broadcast(A[i * {apart} + k], 8) * B[ramp((k * {columns} + j) * 8, 1, 8)]
+                )
+    for i in unrolled(0, {rows * columns}):
+        C[ramp(i * 8, 1, 8)] = T[ramp(i * 8, 1, 8)]
+"""
+
+
+def test_taps_of_neighbouring_windows_stay_apart_where_registers_are_full() -> None:
+    """LLVM keeps the elements that the next step reads again: beside 9 sums and three vectors there is room for three."""
+    assert extents(windows(3, 3)) == ["2", "2"]
+    assert extents(windows(4, 3)) == ["4"]
+    assert extents(windows(4, 3, apart=8)) == ["2", "2"]
+
+
 def test_loops_of_others_stay() -> None:
     assert extents(tile(64), cpu("avx512")) == ["64"]
     assert extents(tile(64, more="\n        C[0] = 0.0")) == ["64"]

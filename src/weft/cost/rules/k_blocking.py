@@ -36,8 +36,8 @@ MOST_PLANES = 8
 class DepthProblem:
     """The panel of B, in bytes for each of *depth* steps of the reduction, and the *rows* that use it.
 
-    The reduction's axis number *axis* goes through *planes* of A, *apart* bytes from each other; A has *image* bytes in all.
-    Of the products, the part *inside* is not with padding.
+    The reduction's axis number *axis* goes through *planes* of A, *apart* bytes from each other; A has *image* bytes in all, and
+    the panel is used for *places*, of all images. Of the products, the part *inside* is not with padding.
     """
 
     panel: int
@@ -47,6 +47,7 @@ class DepthProblem:
     planes: int = 1
     apart: int = 0
     image: int = 0
+    places: int = 0
     inside: float = 1.0
 
 

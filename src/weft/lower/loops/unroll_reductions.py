@@ -7,15 +7,35 @@
 
 The counter, the pointers and the branch of a loop are then issued once for several steps, and parts of lines that these read one
 after another are prefetched as one (`inject_prefetches`). Prefetches for a later step are then for a later iteration, rounded up.
+
+Steps of which one reads elements again that another has read, such as those over the taps of neighbouring windows, stay apart
+where no registers are left to keep these in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import prod
 
 from weft.cost import unrolled_steps
-from weft.ir import Const, Var, index, substitute
-from weft.loop import PREFETCH, Call, For, Let, LoopKind, Note, Prefetch, Program, Seq, Stmt, Store, sub_statements
+from weft.ir import Const, Var, index, linear_terms, substitute
+from weft.loop import (
+    PREFETCH,
+    Call,
+    For,
+    Let,
+    Load,
+    LoopKind,
+    Note,
+    Prefetch,
+    Program,
+    Seq,
+    Stmt,
+    Store,
+    loads,
+    own_exprs,
+    sub_statements,
+)
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, map_functions
 from weft.targets import Target
 
@@ -51,7 +71,23 @@ class _Unroll(StmtRewriter):
         if not all(_is_of_a_tile(x) for x, _ in found):
             return 1
         sums = sum(times for x, times in found if isinstance(x, Store))
-        return unrolled_steps(int(s.extent.value), sums, self.target)
+        kept = max([_kept(n, s.var, found) for x, _ in found for e in own_exprs(x) for n in loads(e)], default=0)
+        return unrolled_steps(int(s.extent.value), sums, kept, self.target)
+
+
+def _kept(n: Load, step: Var, found: Sequence[tuple[Stmt, int]]) -> int:
+    """Returns how many elements that *n* reads in a step are read by the next one, too: windows of neighbouring places overlap.
+
+    LLVM keeps them in registers in between.
+    """
+    tile = {x.var: int(x.extent.value) for x, _ in found if isinstance(x, For) and isinstance(x.extent, Const)}
+    terms = None if n.dtype.lanes > 1 else linear_terms(n.indices[0], [step, *tile])
+    onward = None if terms is None else terms[0].get(step)
+    if terms is None or not isinstance(onward, Const):
+        return 0
+    read = {v: int(c.value) for v, c in terms[0].items() if v in tile and isinstance(c, Const) and c.value}
+    overlaps = [v for v, c in read.items() if onward.value % c == 0 and 0 < onward.value // c < tile[v]]
+    return prod([tile[v] for v in read]) if overlaps else 0
 
 
 def _of_iterations(note: Note, steps: int) -> Note:

@@ -76,7 +76,7 @@ def tile_nest(
     around = len(s.loops(finish)) - len([f for f in loops if f is not None])
     parts, own = split_parts(s, block, loops)
     roles, near = _roles_and_order(ref, block, parts, p)
-    tile = _tile(ref, block, parts, roles, p, instruction)
+    tile = _tile(ref, block, parts, roles, p, instruction, by_rows=near)
     outer, inner, last = _split_in_tiles(s, own, parts, roles, tile)
     outer = outer if near else _outer_order(outer, parts, roles)
     s.reorder([*outer, *inner, last])
@@ -173,18 +173,29 @@ def _order(block: Block, found: Contraction, parts: Sequence[Part], roles: Roles
     last = parts[-1]
     (store,) = stores(block.body)
     size = store.buffer.dtype.bytes
-    columns = [] if roles.column is None or roles.column < (roles.row or 0) else [parts[roles.column]]
+    columns = _columns(parts, roles)
     rows = [] if roles.row is None else [parts[roles.row]]
     row = last.size * prod([x.size for x in columns])
     walked = {x.axis.var: x.size for x in (*columns, last)}
-    windows = {a.var: size_of(a.extent) for a in reduce_axes(block)} | walked
     return OrderProblem(
         row_bytes=row * size,
         panels=elements(reduce_axes(block)) * row * size,
         result=bytes_of(store.buffer),
         image=bytes_touched(store.buffer, store.indices, {x.axis.var: x.size for x in rows} | walked, line),
-        windows=bytes_touched(found.right.buffer, found.right.indices, windows, line),
+        windows=_row_windows(block, found, parts, roles, line),
     )
+
+
+def _columns(parts: Sequence[Part], roles: Roles) -> list[Part]:
+    """Returns the parts beside the last that go through columns inside of rows."""
+    return [] if roles.column is None or roles.column < (roles.row or 0) else [parts[roles.column]]
+
+
+def _row_windows(block: Block, found: Contraction, parts: Sequence[Part], roles: Roles, line: int) -> int:
+    """Returns the bytes of the right factor that a whole row of the result takes, in whole lines of *line* bytes."""
+    walked = {x.axis.var: x.size for x in (*_columns(parts, roles), parts[-1])}
+    walked |= {a.var: size_of(a.extent) for a in reduce_axes(block)}
+    return bytes_touched(found.right.buffer, found.right.indices, walked, line)
 
 
 def _column_axis(parts: Sequence[Part], roles: Roles) -> Var | None:
@@ -192,7 +203,9 @@ def _column_axis(parts: Sequence[Part], roles: Roles) -> Var | None:
     return None if roles.column is None else parts[roles.column].axis.var
 
 
-def _tile(ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: Planner, instruction: str) -> Tile:
+def _tile(
+    ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: Planner, instruction: str, *, by_rows: bool
+) -> Tile:
     row, column, outer = (parts[n].extent if n is not None else ONE for n in (roles.row, roles.column, roles.outer_row))
     found, written = contraction_of(block), block.writes[0].buffer
     problem = TileProblem(
@@ -211,6 +224,7 @@ def _tile(ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: P
         right_bytes=0 if found is None else bytes_of(found.right.buffer),
         conversions=0 if found is None else found.conversions,
         windows=found is not None and not all(isinstance(i, Var) for i in found.right.indices),
+        between=_row_windows(block, found, parts, roles, written.dtype.bytes) if by_rows and found is not None else 0,
     )
     if instruction and (shape := INTRINSICS[instruction].dot) is not None:
         problem = _by_instruction(problem, shape)

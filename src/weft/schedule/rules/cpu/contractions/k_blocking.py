@@ -40,6 +40,7 @@ from weft.schedule.rules.block_facts import (
     contraction_of,
     reduce_axes,
     spatial_axes,
+    uses_axis,
 )
 from weft.schedule.rules.cpu.contractions.contraction import tile_nest
 from weft.schedule.rules.cpu.contractions.skip_padding import padding_of
@@ -70,7 +71,8 @@ def _depth(block: Block, shape: _Shape) -> DepthProblem:
     apart = [size * abs(step_along(left.buffer, left.indices, a.var)) for a in reduced]
     axis = apart.index(max(apart))
     planes, image = size_of(reduced[axis].extent), bytes_of(left.buffer)
-    return replace(whole, axis=axis, planes=planes, apart=apart[axis], image=image)
+    places = prod([size_of(a.extent) for a in axes if not uses_axis(found.right, a.var)])
+    return replace(whole, axis=axis, planes=planes, apart=apart[axis], image=image, places=places)
 
 
 def schedule_k_blocked(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
