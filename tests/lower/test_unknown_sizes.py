@@ -8,7 +8,7 @@ import pytest
 from tests.lower.running import before_and_after
 from tests.lower.simplified import AVX512, partitioned
 
-from weft.loop import Program, Store, parse_program, statements
+from weft.loop import Program, Store, parse_program, statements, verify
 from weft.lower import lower
 from weft.lower.loops.hoist_divisions import hoist_divisions
 from weft.lower.loops.specialize_remainders import specialize_remainders
@@ -135,6 +135,30 @@ def test_any_number_of_columns(width: int) -> None:
     for n in (1, 8, 9, width - 8, width - 7, width - 1, width, width + 1):
         before_and_after(text, in_vectors, {"n": n})
         before_and_after(text, lambda p: lower(p, AVX2), {"n": n})
+
+
+MEANS = """
+def main(A: f32[3, n], C: f32[n], n: i64):
+    for t in range(0, (n + 31) // 32):
+        S = alloc("register", f32[32])
+        for j in vectorized(0, 32):
+            if t * 32 + j < n:
+                S[j] = 0.0
+        for k in range(0, 3):
+            for j_1 in vectorized(0, 32):
+                if t * 32 + j_1 < n:
+                    S[j_1] = S[j_1] + A[k, t * 32 + j_1]
+        for j_2 in vectorized(0, 32):
+            if t * 32 + j_2 < n:
+                C[t * 32 + j_2] = S[j_2] * 0.5
+"""
+
+
+def test_versions_of_vectors_beside_one_another_are_one_sequence() -> None:
+    made = in_vectors(parse_program(MEANS))
+    verify(made)
+    for n in (1, 9, 25, 32, 53):
+        before_and_after(MEANS, in_vectors, {"n": n})
 
 
 def test_only_the_last_vector_of_a_row_has_a_mask() -> None:

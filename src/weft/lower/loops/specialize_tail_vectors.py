@@ -169,6 +169,8 @@ def _of_vectors(tile: Stmt, tail: _Tail, count: int) -> Stmt:
     """Returns *tile* for *count* vectors, of which the last alone is guarded."""
 
     def cut(n: Node) -> Node | None:
+        if isinstance(n, Seq):  # loops in it may be several now
+            return seq(*n.body) if any(isinstance(s, Seq) for s in n.body) else None
         if not isinstance(n, For) or n not in tail.guards:
             return None
         *whole, last = [
