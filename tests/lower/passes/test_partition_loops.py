@@ -143,3 +143,18 @@ def main(A: f32[m], C: f32[m], m: i64, n: i64):
         C[i] = select(n <= i, A[i], 1.0) + select(i < n, A[i], 2.0)
 """
     before_and_after(text, partitioned, {"m": m, "n": n})
+
+
+PIECES = """
+def main(A: u8[3, 21], B: u8[3, 22], C: u8[3, 43]):
+    for i in range(0, 3):
+        for j in range(0, 6):
+            for l in vectorized(0, 8):
+                if j * 8 + l < 43:
+                    C[i, j * 8 + l] = select(j * 8 + l < 21, A[i, j * 8 + l], B[i, j * 8 + l - 21])
+"""
+
+
+def test_partition_loops_cuts_between_the_pieces_of_a_concatenation(golden: Golden) -> None:
+    """Either may be most of the loop: only the vector with elements of both compares, and the last."""
+    golden(before_and_after(PIECES, partitioned))

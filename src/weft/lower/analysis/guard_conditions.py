@@ -6,8 +6,22 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-from weft.ir import BRANCHES, SELECTS, TRUE, Const, Expr, Node, Select, conjuncts, map_nodes, nodes_with
-from weft.loop import For, If, LoopKind, Seq, Stmt, Store, mentioned, own_exprs, seq, sub_statements
+from weft.ir import (
+    BRANCHES,
+    SELECTS,
+    TRUE,
+    Const,
+    Expr,
+    Le,
+    Lt,
+    Node,
+    Select,
+    conjuncts,
+    map_nodes,
+    nodes_with,
+    reads_memory,
+)
+from weft.loop import For, If, LoopKind, Seq, Stmt, Store, mentioned, own_exprs, seq, statements, sub_statements
 
 _GUARDS: Final = BRANCHES | SELECTS
 
@@ -50,6 +64,18 @@ class Guards:
             selects = [n for n in nodes_with(SELECTS, e) if isinstance(n, Select)]
             self.memo[e] = tuple([c for n in selects for c in conjuncts(n.cond)])
         return self.memo[e]
+
+
+def between_pieces(s: Stmt) -> list[Lt | Le]:
+    """Returns the comparisons by which selects in *s* read one piece of a concatenation or another, memory either way."""
+    selects = [n for t in statements(s) for e in own_exprs(t) for n in nodes_with(SELECTS, e) if isinstance(n, Select)]
+    either = [n.cond for n in selects if reads_memory(n.then) and reads_memory(n.other)]
+    return [c for c in dict.fromkeys(either) if isinstance(c, Lt | Le)]
+
+
+def opposite(c: Lt | Le) -> Expr:
+    """Returns the comparison that holds where *c* does not, of integers."""
+    return Le(c.b, c.a) if isinstance(c, Lt) else Lt(c.b, c.a)
 
 
 def uses_registers(s: Stmt) -> bool:

@@ -121,6 +121,16 @@ def test_concat(dtype: type) -> None:
     check_equal(contrib_model("QLinearConcat", "u uz a s sz", {"a": feeds["a"]}, weights, axis=-1), {"a": feeds["a"]})
 
 
+def test_concat_of_tensors_of_the_result_s_encoding_keeps_their_integers() -> None:
+    feeds = {"a": integers(np.uint8, (3, 4), 1), "b": integers(np.uint8, (3, 5), 2)}
+    weights = scales(np.uint8, "s", "t")
+    model = contrib_model("QLinearConcat", "s sz a s sz b t tz", feeds, weights, axis=1)
+    check_equal(model, feeds)
+    same = contrib_model("QLinearConcat", "s sz a s sz b s sz", feeds, weights, axis=1)
+    check_equal(same, feeds)
+    assert [n.op for n in from_onnx(same).nodes] == ["concat"]
+
+
 @TYPES
 def test_where(dtype: type) -> None:
     feeds = {"c": integers(np.uint8, (4, 1)) < 128, "a": integers(dtype, (4, 5), 1), "b": integers(dtype, (5,), 2)}

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from weft.graph.builder.builder import Builder
+from weft.graph.builder.constants import CompileTimeConstant
 from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.builder.shape_arithmetic import total
 from weft.graph.composites.pooling import spatial_axes
@@ -68,6 +71,25 @@ def multiply_quantized(b: Builder, x: Quantized, y: Quantized, to: Encoding) -> 
 def map_quantized(b: Builder, x: Quantized, function: Callable[[Operand], Operand], to: Encoding) -> Operand:
     """Returns a *function* of the numbers that *x* stands for."""
     return quantize(b, function(dequantize(b, x.q, x.scale, x.zero, f32)), to.scale, to.zero, to.dtype)
+
+
+def encode_again(b: Builder, x: Quantized, to: Encoding) -> Operand:
+    """Returns *x* as *to* has it: the same integers where scale and zero point are known to stay."""
+    stays = x.q.dtype is to.dtype and _is_same(x.zero, to.zero) and _is_same(x.scale, to.scale) and _is_normal(x.scale)
+    return x.q if stays else map_quantized(b, x, lambda v: v, to)
+
+
+def _is_same(x: Operand | None, y: Operand | None) -> bool:
+    """Tells whether two scalars are known to be equal."""
+    if isinstance(x, CompileTimeConstant) and isinstance(y, CompileTimeConstant):
+        return not x.symbolic and not y.symbolic and bool(np.array_equal(x.array, y.array))
+    return x is None and y is None
+
+
+def _is_normal(scale: Operand) -> bool:
+    """Tells whether integers times a known scale, and divided by it, are rounded to themselves."""
+    limits = np.finfo(np.float32)
+    return isinstance(scale, CompileTimeConstant) and bool(limits.tiny <= scale.array <= limits.max * limits.eps)
 
 
 def global_average_quantized(b: Builder, x: Quantized, to: Encoding) -> Operand:

@@ -66,7 +66,7 @@ def qlinear_concat(c: Call) -> Results:
         c.fail(f"it has {len(c.inputs)} inputs; after two, each tensor has three: integers, scale, zero point", UNFIT)
     parts = [quantized_at(c, i) for i in range(2, len(c.inputs), 3)]
     to = encoding_at(c, 0, parts[0].q)
-    moved = [composites.map_quantized(c, x, lambda v: v, to) for x in parts]
+    moved = [composites.encode_again(c, x, to) for x in parts]
     return concat(c, moved, c.axis(0, moved[0].rank))
 
 
