@@ -19,7 +19,13 @@ from weft.ir import Node as IrNode
 from weft.ops import Operator, TensorType
 from weft.te import Compute, Placeholder, Read, ReduceAxis, Tensor, placeholder, topological
 
-REDUCERS: dict[str, Any] = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod}
+REDUCERS: dict[str, Any] = {
+    "sum": np.sum,
+    "max": np.max,
+    "max_number": np.fmax.reduce,
+    "min": np.min,
+    "prod": np.prod,
+}
 Sizes = Mapping[Var, int]
 
 
