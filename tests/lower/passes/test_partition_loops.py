@@ -158,3 +158,10 @@ def main(A: u8[3, 21], B: u8[3, 22], C: u8[3, 43]):
 def test_partition_loops_cuts_between_the_pieces_of_a_concatenation(golden: Golden) -> None:
     """Either may be most of the loop: only the vector with elements of both compares, and the last."""
     golden(before_and_after(PIECES, partitioned))
+
+
+@pytest.mark.parametrize("n", [1, 8, 21, 40])
+@pytest.mark.parametrize("loop", ["range(0, (m + 7) // 8)", "range(0, 8)"])
+def test_partition_loops_ends_for_pieces_of_any_size(loop: str, n: int) -> None:
+    text = PIECES.replace("22", "n").replace("43", "m").replace("]):", "], n: i64, m: i64):")
+    before_and_after(text.replace("range(0, 6)", loop), partitioned, {"n": n, "m": n + 21})

@@ -180,9 +180,12 @@ class _Partition(BoundedRewriter):
 def _pieces(s: For) -> list[Lt | Le]:
     """Returns the comparisons that choose pieces of a concatenation by a loop's iteration; none where tiles are in registers.
 
-    Either piece may be most of the loop, so that all parts of it are cut again.
+    Either piece may be most of the loop, so that all parts of it are cut again, which ends as they get shorter: of an extent that
+    is not known, they may not.
     """
-    return [] if uses_registers(s.body) else [g for g in between_pieces(s.body) if s.var in free_vars(g)]
+    if uses_registers(s.body) or not isinstance(s.extent, Const):
+        return []
+    return [g for g in between_pieces(s.body) if s.var in free_vars(g)]
 
 
 def _others(digit: Digit, cut: Cut) -> tuple[Expr, ...]:
