@@ -191,8 +191,10 @@ def _columns(parts: Sequence[Part], roles: Roles) -> list[Part]:
     return [] if roles.column is None or roles.column < (roles.row or 0) else [parts[roles.column]]
 
 
-def _row_windows(block: Block, found: Contraction, parts: Sequence[Part], roles: Roles, line: int) -> int:
-    """Returns the bytes of the right factor that a whole row of the result takes, in whole lines of *line* bytes."""
+def _row_windows(block: Block, found: Contraction | None, parts: Sequence[Part], roles: Roles, line: int) -> int:
+    """Returns the bytes of the right factor, if there is one, that a whole row of the result takes, in lines of *line* bytes."""
+    if found is None:
+        return 0
     walked = {x.axis.var: x.size for x in (*_columns(parts, roles), parts[-1])}
     walked |= {a.var: size_of(a.extent) for a in reduce_axes(block)}
     return bytes_touched(found.right.buffer, found.right.indices, walked, line)
@@ -224,7 +226,7 @@ def _tile(
         right_bytes=0 if found is None else bytes_of(found.right.buffer),
         conversions=0 if found is None else found.conversions,
         windows=found is not None and not all(isinstance(i, Var) for i in found.right.indices),
-        between=_row_windows(block, found, parts, roles, written.dtype.bytes) if by_rows and found is not None else 0,
+        between=_row_windows(block, found, parts, roles, written.dtype.bytes) if by_rows else 0,
     )
     if instruction and (shape := INTRINSICS[instruction].dot) is not None:
         problem = _by_instruction(problem, shape)
