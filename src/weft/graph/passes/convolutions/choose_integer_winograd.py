@@ -16,6 +16,7 @@ from weft.cost import DIRECT, Candidate, Layer, Planner, Winograd, subject_of, t
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
 from weft.graph.layout.winograd_error import phase_weight
+from weft.graph.layout.winograd_nodes import by_winograd, weight_phases
 from weft.graph.layout.winograd_plans import layer_of, part_of_whole, tile_sizes, winograd_plans
 from weft.graph.layout.winograd_range import is_in_range
 from weft.graph.passes.quantized.quantized_patterns import operand_of
@@ -48,31 +49,15 @@ def choose_integer_winograd(graph: Graph, planner: Planner) -> Graph:
             return None
         missing = layer.inputs // layer.phases - w.extents[1]
         weight: Value = w if missing == 0 else new.add("pad", [w], pads=(0, 0, 0, 0, 0, missing, 0, 0))
-        if layer.phases > 1:
-            weight = new.add("split_weight_phases", [weight], name=f"{w.name}_phases", strides=layer.strides)
         u = new.add(
             "pack_winograd_weight_groups",
-            [weight],
+            [weight_phases(new, weight, w.name, layer)],
             name=f"{w.name}_winograd",
             tile=plan.tile,
             block=winograd_panel(layer.outputs, planner.lanes(i32.bits)),
             group=group_of(i16),
         )
-        made = new.add(
-            "conv2d_winograd",
-            [inputs[0], u],
-            source=node.source,
-            name=node.output.name,
-            tile=plan.tile,
-            kernel=w.extents[2:],
-            channels=layer.outputs,
-            block=layer.block,
-            strides=layer.strides,
-            pads=node.attribute("pads"),
-            patch=plan.patch,
-            mixed=plan.mixed,
-        )
-        return [made]
+        return [by_winograd(new, node, [inputs[0], u], plan, layer, w.extents[2:])]
 
     return rewrite_graph(graph, rule)
 

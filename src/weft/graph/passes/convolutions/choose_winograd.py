@@ -27,6 +27,7 @@ from weft.graph.layout.winograd_error import (
     sampled_outputs,
     typical_elements,
 )
+from weft.graph.layout.winograd_nodes import by_winograd, weight_phases
 from weft.graph.layout.winograd_plans import layer_of, part_of_whole, tile_sizes, winograd_plans
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32
@@ -61,29 +62,11 @@ def choose_winograd(
         )
         if plan.is_direct:
             return None
-        weight = (
-            w
-            if layer.phases == 1
-            else new.add("split_weight_phases", [w], name=f"{w.name}_phases", strides=layer.strides)
-        )
+        weight = weight_phases(new, w, w.name, layer)
         panel = winograd_panel(layer.outputs, planner.lanes(32))
         u = new.add("pack_winograd_weight", [weight], tile=plan.tile, block=panel, name=f"{w.name}_winograd")
         bias = inputs[2] if len(inputs) > 2 else None
-        made = new.add(
-            "conv2d_winograd",
-            [inputs[0], u, bias],
-            source=node.source,
-            name=node.output.name,
-            tile=plan.tile,
-            kernel=kernel,
-            channels=layer.outputs,
-            block=layer.block,
-            strides=layer.strides,
-            pads=node.attribute("pads"),
-            patch=plan.patch,
-            mixed=plan.mixed,
-        )
-        return [made]
+        return [by_winograd(new, node, [inputs[0], u, bias], plan, layer, kernel)]
 
     return rewrite_graph(graph, rule)
 

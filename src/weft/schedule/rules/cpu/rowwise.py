@@ -165,12 +165,12 @@ def _schedule_in_row(s: Schedule, ref: BlockRef, depth: int, p: Planner) -> None
             and most_vectors(s, loops[-1], lanes)
         ):
             s.set_scope(ref, "register")
-        vectorize_last(s, _fuse_flat(s, ref, loops, lanes), lanes, shortest=SHORTEST_REDUCTION)
+        vectorize_last(s, _fuse_contiguous(s, ref, loops, lanes), lanes, shortest=SHORTEST_REDUCTION)
     else:
         reduce_horizontally(s, ref, loops[-len(reduce_axes(block)) :], p)
 
 
-def _fuse_flat(s: Schedule, ref: BlockRef, loops: list[LoopRef], lanes: int) -> list[LoopRef]:
+def _fuse_contiguous(s: Schedule, ref: BlockRef, loops: list[LoopRef], lanes: int) -> list[LoopRef]:
     """Fuses the last of *loops* along which every access goes on to the next elements: their sizes need not fill vectors each.
 
     It stays a loop of its own where it fills them, and where there is but one.
