@@ -10,7 +10,7 @@ from weft.loop.effects import (
 from weft.loop.host_program import HOST, external_module, space_of, verify_host
 from weft.loop.intrinsics import (
     ASYNC_COMMIT, ASYNC_COPY, ASYNC_WAIT, BARRIER, COPY, HOST_OPERATORS, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER,
-    HostOperator, copy, prefetch,
+    WARP_SHUFFLE, HostOperator, copy, prefetch,
 )
 from weft.loop.linked_programs import definitions, link_programs
 from weft.loop.nodes import (
@@ -36,7 +36,8 @@ from weft.loop.visit import (
 
 __all__ = [
     "ASYNC_COMMIT", "ASYNC_COPY", "ASYNC_WAIT", "BARRIER", "COPY", "HOST", "HOST_OPERATORS", "NAME_OF", "NOTES", "NOTHING",
-    "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER", "Address", "Alloc", "Assert", "AsyncStep", "Axis",
+    "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER", "WARP_SHUFFLE",
+    "Address", "Alloc", "Assert", "AsyncStep", "Axis",
     "AxisKind", "Block", "Buffer", "Call", "CrossThread", "DoubleBuffer", "Effects", "Entry", "Eval", "Export", "External",
     "FetchAhead", "For", "Function", "HostOperator", "If", "Kernel", "LateMemory", "Let", "Load", "LoopKind", "MayAlias",
     "Name", "Note", "Outline", "Param", "Prefetch", "Program", "Range", "Region", "Retained", "Seq", "Stmt", "StmtPlace",

@@ -26,6 +26,7 @@ from weft.loop.intrinsics import (
     PREFETCH,
     PUSH_TOKEN,
     WARP_BARRIER,
+    WARP_SHUFFLE,
 )
 from weft.loop.nodes import Address, Call, Stmt, Store
 from weft.loop.visit import statements
@@ -82,6 +83,7 @@ _DECLARED: Final[dict[str, Effects | Callable[[], Effects]]] = {
     COPY: Effects(reads=frozenset({1}), writes=frozenset({0})),
     BARRIER: Effects(barrier=Waits.BLOCK),
     WARP_BARRIER: Effects(barrier=Waits.WARP),
+    WARP_SHUFFLE: Effects(reads=frozenset({1}), writes=frozenset({0}), barrier=Waits.WARP),
     ASYNC_COPY: Effects(reads=frozenset({1}), writes=frozenset({0}), step=AsyncStep.COPY),
     ASYNC_COMMIT: Effects(step=AsyncStep.COMMIT),
     ASYNC_WAIT: Effects(writes=frozenset(range(1, MOST_AWAITED + 1)), step=AsyncStep.WAIT),

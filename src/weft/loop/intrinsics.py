@@ -39,7 +39,11 @@ BARRIER: Final = "weft.barrier"
 """Called by all threads of a block: none goes on before all are there, and each then sees the writes of the others."""
 
 WARP_BARRIER: Final = "weft.barrier.warp"
-"""The same for the threads of a warp."""
+"""The same for the threads of a warp. One that orders accesses of one buffer in warp memory alone is called with its address."""
+
+WARP_SHUFFLE: Final = "weft.shuffle.warp"
+"""Called by all threads of a warp with two addresses in memory of a thread, where to write and where to read, and the number of a
+thread of the warp: each writes what the thread of that number has where it reads."""
 
 ASYNC_COPY: Final = "weft.copy.async"
 """Called with two addresses, where to write and where to read, a number of elements that are copied while the thread goes on, and

@@ -13,7 +13,7 @@ from weft.runtime.devices import compute_capability
 from weft.support.errors import InputError
 from weft.targets.grid_machines import WITHOUT_SHUFFLES
 from weft.targets.records import RESERVED_BYTES, Caches, Grid, Isa
-from weft.targets.scopes import DYNAMIC, FRAGMENT, GLOBAL, LOCAL, REGISTER, SHARED, SWIZZLED
+from weft.targets.scopes import DYNAMIC, FRAGMENT, GLOBAL, LOCAL, REGISTER, SHARED, SWIZZLED, WARP
 from weft.targets.target import EXPONENTIALS, EXTREMA, PORTABLE, ROUNDING, TF32, Target
 
 AMPERE: Final = ("+mma", "+async_copy")
@@ -88,6 +88,7 @@ def cuda(arch: str | None = None) -> Target:
             replace(SWIZZLED, bytes=found.shared - RESERVED_BYTES),
             replace(DYNAMIC, bytes=found.shared - RESERVED_BYTES),
             FRAGMENT,
+            WARP,
             replace(LOCAL, bytes=512 << 10),
             replace(REGISTER, bytes=1020),
         ),

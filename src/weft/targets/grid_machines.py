@@ -61,6 +61,8 @@ METAL: Final = OPENCL.having(
     name="metal",
     backend="metal",
     isa=replace(OPENCL.isa, language="metal", missing_types=frozenset({"f64"})),
+    scopes=(*OPENCL.scopes, WARP),
     grid=Grid(block=1024, index_bits=32, buffers=30),
 )
-"""Apple's GPUs with Metal 2.4, by its "Metal Feature Set Tables": 32 threads a simdgroup, 31 buffers, one of them for numbers."""
+"""Apple's GPUs with Metal 2.4, by its "Metal Feature Set Tables": 32 threads a simdgroup, which exchange registers; 31 buffers,
+one of them for numbers."""

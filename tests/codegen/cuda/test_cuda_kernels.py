@@ -16,7 +16,7 @@ from weft.codegen.cuda.nvrtc import compile_cubin
 from weft.codegen.cuda.resources import Resources, read_resources
 from weft.loop import parse_program
 from weft.lower import lower
-from weft.support.errors import InputError, ToolchainError
+from weft.support.errors import InputError, LoweringError, ToolchainError
 from weft.targets import parse_target
 from weft.targets.cuda_machines import ARCHITECTURES, LISTED, cuda
 
@@ -38,6 +38,43 @@ def test_a_tiled_product(golden: Callable[[str], None]) -> None:
 def test_a_warp_has_a_barrier_of_its_own() -> None:
     text = HALVED.replace("x[t] = x[t] * 0.5", 'call("weft.barrier.warp")')
     assert "__syncwarp();" in backend_of(SM_90).listing(parse_program(text), SM_90)
+
+
+EXCHANGED = """
+@function(kernel=1)
+def f(x: f32[64], n: i64[64], b: bool[64], h: f16[64], d: f64[64]):
+    for b0 in bound(0, 1, thread="blockIdx.x"):
+        for t in bound(0, 64, thread="threadIdx.x"):
+"""
+
+
+def exchanged(*buffers: str) -> str:
+    """A kernel of 64 threads in which each takes what the next of its warp has in *buffers*."""
+    kinds = {"x": "f32", "n": "i64", "b": "bool", "h": "f16", "d": "f64"}
+    lines = []
+    for b in buffers:
+        lines += [f'own_{b} = alloc("register", {kinds[b]}[1])', f'taken_{b} = alloc("register", {kinds[b]}[1])']
+    for b in buffers:
+        shuffle = f'call("weft.shuffle.warp", taken_{b}.at(0), own_{b}.at(0), (t + 1) % 32)'
+        lines += [f"own_{b}[0] = {b}[t]", shuffle, f"{b}[t] = taken_{b}[0]"]
+    return EXCHANGED + "".join([f"            {line}\n" for line in lines])
+
+
+def test_threads_of_a_warp_exchange_registers() -> None:
+    text = backend_of(SM_90).listing(parse_program(exchanged("x", "h")), SM_90)
+    assert "*taken_x = weft_shuffle_f32(*own_x, " in text
+    assert "*taken_h = weft_shuffle_u16(*own_h, " in text
+
+
+@needs_nvrtc
+def test_shuffles_are_instructions() -> None:
+    assert compile_program(parse_program(exchanged("x", "n", "b", "h", "d")), SM_90).data
+
+
+def test_memory_of_warps_that_no_shuffle_replaces() -> None:
+    text = HALVED.replace("x[t] = x[t] * 0.5", 'w = alloc("warp", f32[32])')
+    with pytest.raises(LoweringError, match="w is in warp memory, which its accesses do not let shuffles take the place of"):
+        backend_of(SM_90).listing(parse_program(text + "            w[t % 32] = x[t]\n"), SM_90)
 
 
 @pytest.mark.parametrize("arch", LISTED)

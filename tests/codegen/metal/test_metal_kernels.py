@@ -17,7 +17,8 @@ from tests.support.metal.metal_shim import HostMetal, check_text
 from weft.codegen import Module, SourceCode, backend_of, compile_program, link
 from weft.lower import lower
 from weft.runtime.devices import Argument, open_device
-from weft.support.errors import InputError, LoweringError, ToolchainError
+from weft.support.dtypes import SCALARS
+from weft.support.errors import InputError, ToolchainError
 from weft.targets.grid_machines import METAL
 
 
@@ -57,9 +58,28 @@ def test_numbers_are_one_buffer() -> None:
     assert (x == 3 * (1 << 40) - 5).all()
 
 
-def test_a_warp_has_no_barrier_of_its_own() -> None:
-    with pytest.raises(LoweringError, match=r"Metal Shading Language has no weft\.barrier\.warp"):
-        kernel("x: f32[64]", 'call("weft.barrier.warp")', "x[t] = 0.0")
+def test_a_warp_has_a_barrier_of_its_own() -> None:
+    made = source_of(kernel("x: f32[64]", 'call("weft.barrier.warp")', "x[t] = 0.0"))
+    assert "simdgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);" in made.text
+
+
+@pytest.mark.parametrize("kind", ["f32", "i64", "u64", "f16", "bool", "i8"])
+def test_threads_of_a_warp_exchange_numbers_of_any_type(kind: str) -> None:
+    """The language has no shuffles of 64 bits, of bits of 16-bit floats, or of truths."""
+    lines = (
+        f'own = alloc("register", {kind}[1])',
+        f'taken = alloc("register", {kind}[1])',
+        "own[0] = x[t]",
+        'call("weft.shuffle.warp", taken.at(0), own.at(0), 31 - t % 32)',
+        "x[t] = taken[0]",
+    )
+    made = source_of(kernel(f"x: {kind}[64]", *lines))
+    check_text(made.text)
+    dtype = SCALARS[kind].numpy
+    x = np.random.default_rng(1).integers(0, 2, 64).astype(dtype) if kind == "bool" else (np.arange(64) * 3 - 90).astype(dtype)
+    given = x.copy()
+    run_on_host(made, 64, [x])
+    np.testing.assert_array_equal(x, given.reshape(2, 32)[:, ::-1].reshape(-1))
 
 
 def test_a_type_that_the_language_lacks() -> None:

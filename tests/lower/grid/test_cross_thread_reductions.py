@@ -17,6 +17,7 @@ from weft.loop import print_program
 from weft.lower import lower
 from weft.schedule import Schedule
 from weft.support.dtypes import f32
+from weft.support.knobs import Switches
 from weft.targets.grid_machines import GENERIC_THREADS, WITHOUT_SHUFFLES
 
 Golden = Callable[[str], None]
@@ -47,7 +48,25 @@ def test_a_warp_exchanges_registers(golden: Golden) -> None:
     flat = lower(by_threads(shape, 32).program, GENERIC_THREADS, verify=True)
     golden(print_program(flat))
     counters = run_case(shape, flat)
-    assert (counters.barriers, counters.warp_barriers, counters.turns) == (0, 3 * 5, 0)
+    assert (counters.barriers, counters.warp_barriers, counters.turns) == (0, 0, 0)
+    assert counters.shuffles == 3 * 6
+
+
+@pytest.mark.parametrize("warps", [2, 4, 8, 32])
+def test_several_warps_exchange_one_result_each(warps: int) -> None:
+    """Each warp by itself first; then there is one barrier, behind which all results of warps are read."""
+    shape = sums(2, 1500)
+    counters = check_threads(shape, by_threads(shape, 32 * warps).program)
+    assert (counters.barriers, counters.ways, counters.shuffles) == (2, 1, 2 * 5 * warps)
+
+
+def test_each_barrier_of_a_warp_is_needed() -> None:
+    shape = sums(1, 40)
+    flat = lower(by_threads(shape, 32).program, GENERIC_THREADS, Switches(passes=("lower_warp_memory=off",)))
+    assert len(barriers(flat)) == 5
+    for number in range(5):
+        with pytest.raises(RaceError, match="total_row"):
+            run_case(shape, without_barrier(flat, number))
 
 
 def test_without_shuffles_through_shared_memory(golden: Golden) -> None:
@@ -58,14 +77,13 @@ def test_without_shuffles_through_shared_memory(golden: Golden) -> None:
     assert (counters.barriers, counters.warp_barriers, counters.ways) == (3 * 2, 0, 1)
 
 
-@pytest.mark.parametrize("target", [GENERIC_THREADS, WITHOUT_SHUFFLES], ids=["warp", "shared"])
-def test_each_barrier_is_needed(target: object) -> None:
+def test_each_barrier_is_needed() -> None:
     shape = sums(1, 40)
-    machine = GENERIC_THREADS if target is GENERIC_THREADS else WITHOUT_SHUFFLES
-    flat = lower(by_threads(shape, 32).program, machine)
-    for number in range(len(barriers(flat))):
+    flat = lower(by_threads(shape, 32).program, WITHOUT_SHUFFLES)
+    assert len(barriers(flat)) == 2
+    for number in range(2):
         with pytest.raises(RaceError, match="total_row"):
-            run_case(shape, without_barrier(flat, number), machine)
+            run_case(shape, without_barrier(flat, number), WITHOUT_SHUFFLES)
 
 
 @pytest.mark.parametrize(("threads", "steps"), [(2, 1), (5, 1), (7, 1), (24, 2), (33, 2), (100, 2), (128, 2)])
@@ -112,7 +130,7 @@ def test_several_rows_at_once(threads: int, at_once: int) -> None:
     counters = check_threads(shape, by_threads(shape, threads, at_once).program)
     is_of_warps = threads == 32 or threads * at_once <= 32
     assert (counters.barriers == 0) == is_of_warps
-    assert (counters.warp_barriers > 0) == is_of_warps
+    assert (counters.warp_barriers + counters.shuffles > 0) == is_of_warps
 
 
 def test_rows_that_all_read_one_result() -> None:
@@ -133,7 +151,7 @@ def test_rows_that_all_read_one_result() -> None:
         for f, axis in ((row, "threadIdx.y"), (lane, "threadIdx.x"), (i, "blockIdx.x")):
             s.bind(f, axis)
         counters = check_threads(shape, s.program)
-        assert counters.warp_barriers == 0
+        assert (counters.warp_barriers, counters.shuffles) == (0, 0)
 
 
 def softmax_of_threads(s: Schedule, last: str, middle: str | None, threads: int, reductions: tuple[str, ...]) -> None:
@@ -195,12 +213,13 @@ def test_symbolic_rows() -> None:
     check_threads(shape, s.program)
 
 
-def test_the_place_of_the_largest() -> None:
-    shape = argmax(4, 50)
+@pytest.mark.parametrize("threads", [16, 32, 64])
+def test_the_place_of_the_largest(threads: int) -> None:
+    shape = argmax(4, 150)
     s = Schedule(shape.program)
     top = next(b for b in s.blocks() if len(s.loops(b)) == 2)
     i, k = s.loops(top)
-    _, inner = s.split(k, [None, 16])
+    _, inner = s.split(k, [None, threads])
     s.cross_thread_reduce(top, inner)
     s.bind(i, "blockIdx.x")
-    check_threads(shape, s.program)
+    assert (check_threads(shape, s.program).shuffles > 0) == (threads >= 32)

@@ -36,9 +36,13 @@ WORDS = """
 #define __launch_bounds__(n)
 #define __align__(n) __attribute__((aligned(n)))
 struct weft_dim { unsigned x, y, z; };
-extern "C" { extern weft_dim threadIdx, blockIdx; void grid_barrier(void); }
+extern "C" {
+extern weft_dim threadIdx, blockIdx;
+void grid_barrier(void); void grid_warp_barrier(void); void grid_shuffle(void *, int, int);
+}
+template <typename T> static inline T __shfl_sync(unsigned, T x, int lane) { return grid_shuffle(&x, sizeof x, lane), x; }
 #define __syncthreads() grid_barrier()
-#define __syncwarp() grid_barrier()
+#define __syncwarp() grid_warp_barrier()
 #define sqrtf __builtin_sqrtf
 #define sqrt __builtin_sqrt
 #define WEFT_QUAD(name, kind) \\

@@ -30,6 +30,7 @@ TEMPLATES: Final[dict[str, str]] = {
   x = x < low ? low : x;
   return x > high ? high : x;
 }""",
+    "shuffle": "static inline T weft_shuffle(T x, int32_t lane) { return (T)WEFT_SHUFFLE(x, lane); }",
     "iabs": "static inline T weft_iabs(T x) { return (T)(x < 0 ? 0 - (U)x : (U)x); }",
     "abs": "uses: of bits\nstatic inline T weft_abs(T x) { return weft_of(weft_bits(x) & ~((U)1 << (B - 1))); }",
     "copysign": """uses: of bits

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from weft.codegen.c_family.c_types import memory_type
 from weft.codegen.c_family.dialect import StatementWriter
@@ -18,7 +19,8 @@ from weft.codegen.c_family.narrow_counters import declare_counter, is_narrow_loo
 from weft.codegen.c_family.statements import COMMON, write
 from weft.codegen.c_family.writer import Writer
 from weft.ir import ZERO, Const
-from weft.loop import Alloc, Buffer, Call, For, Stmt, Thread, find_note, is_hint
+from weft.loop import WARP_SHUFFLE, Address, Alloc, Buffer, Call, For, Stmt, Thread, find_note, is_hint
+from weft.support.dtypes import DType, f32, f64
 from weft.targets import Sight, sight_of
 
 
@@ -29,7 +31,8 @@ class ThreadWords:
     `number` gives the number of the block or the thread along an axis, such as `blockIdx` and `x`. `shared` are the words before
     the type of memory that a block shares, with a space after them, and `own` those before the type of a thread's memory where
     threads have vectors. `barriers` are the calls that wait, by the intrinsic, and `calls` the writers of the other intrinsics
-    that the language has. `dynamic` are the writers of memory of a block whose size a launch tells, by its scope.
+    that the language has, with `SHUFFLES` where the head of its sources has the macro `WEFT_SHUFFLE`. `dynamic` are
+    the writers of memory of a block whose size a launch tells, by its scope.
     """
 
     number: Callable[[str, str], str]
@@ -68,6 +71,11 @@ def _for(f: Writer, s: For, words: ThreadWords) -> None:
 def _alloc(f: Writer, s: Alloc, words: ThreadWords) -> None:
     """Writes memory of a block or of a thread; languages have that of a block in the outermost scope of a kernel alone."""
     size, b = s.buffer.shape[0], s.buffer
+    if sight_of(b.scope) is Sight.WARP:
+        raise f.error(
+            f"{b.name} is in {b.scope} memory, which its accesses do not let shuffles take the place of",
+            hint="have each thread store the element of its own number in the warp, and no thread load alone",
+        )
     if b.rank != 1 or not isinstance(size, Const):
         raise f.error(
             f"the size of {b.name} is not one constant", hint="kernels have no memory whose size a call tells"
@@ -83,6 +91,20 @@ def _alloc(f: Writer, s: Alloc, words: ThreadWords) -> None:
     else:
         f.local(name, f"{space}{memory_type(b.dtype)} {name}[{count}];")
     write(f, s.body)
+
+
+def write_shuffle(f: Writer, s: Call) -> None:
+    """Writes a shuffle as a call of its helper, of the integer of its bits for a type that no arithmetic has."""
+    to, own, lane = s.args
+    assert isinstance(to, Address)
+    t = to.buffer.dtype
+    kind = t if t.is_int or t in (f32, f64) else DType("uint", 8 * t.bytes)
+    with f.scope():
+        f.line(f"*{f.scalar(to)} = {f.helper('shuffle', kind)}(*{f.scalar(own)}, {f.scalar(lane)});")
+
+
+SHUFFLES: Final = {WARP_SHUFFLE: write_shuffle}
+"""The writer of shuffles, by the intrinsic."""
 
 
 def _call(f: Writer, s: Call, words: ThreadWords) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from weft.codegen.c_family.dialect import C_KEYWORDS, CXX_KEYWORDS, Dialect
-from weft.codegen.c_family.thread_statements import ThreadWords, thread_statements
+from weft.codegen.c_family.thread_statements import SHUFFLES, ThreadWords, thread_statements
 from weft.codegen.c_family.vector_words import MemoryVectors
 from weft.codegen.cuda.async_copies import COPIES, COPY_HELPERS, DYNAMIC_SCOPE, SWIZZLED_SCOPE, piece, write_dynamic
 from weft.codegen.cuda.dependent_launches import LAUNCH_HELPERS
@@ -21,7 +21,7 @@ WORDS: Final = ThreadWords(
     number=lambda kind, axis: f"{kind}.{axis}",
     shared="__shared__ __align__(16) ",
     barriers={BARRIER: "__syncthreads()", WARP_BARRIER: "__syncwarp()"},
-    calls={**PRODUCTS, **GROUP_PRODUCTS, **COPIES},
+    calls={**PRODUCTS, **GROUP_PRODUCTS, **COPIES, **SHUFFLES},
     dynamic={SWIZZLED_SCOPE: write_dynamic, DYNAMIC_SCOPE: write_dynamic},
 )
 _VECTORS: Final = "".join([f" {kind}{n} make_{kind}{n}" for kind in ("float", "int", "uint") for n in (2, 4)])

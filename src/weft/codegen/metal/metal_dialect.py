@@ -14,9 +14,9 @@ from typing import Final
 
 from weft.codegen.c_family import c_types
 from weft.codegen.c_family.dialect import C_KEYWORDS, CXX_KEYWORDS, Dialect
-from weft.codegen.c_family.thread_statements import ThreadWords, thread_statements
+from weft.codegen.c_family.thread_statements import SHUFFLES, ThreadWords, thread_statements
 from weft.ir import Value
-from weft.loop import BARRIER
+from weft.loop import BARRIER, WARP_BARRIER
 from weft.support.dtypes import DType
 from weft.targets import Sight, sight_of
 
@@ -46,7 +46,11 @@ def literal(value: Value, dtype: DType) -> str:
 WORDS: Final = ThreadWords(
     number=lambda kind, axis: f"{_NUMBERS[kind]}.{axis}",
     shared=_SPACES[Sight.BLOCK],
-    barriers={BARRIER: "threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup)"},
+    barriers={
+        BARRIER: "threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup)",
+        WARP_BARRIER: "simdgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup)",
+    },
+    calls=SHUFFLES,
 )
 METAL: Final = Dialect(
     name="Metal Shading Language",

@@ -1,4 +1,4 @@
-"""The helpers for which Metal Shading Language has functions of its own: roundings, bits of numbers, 16-bit floats.
+"""The helpers for which Metal Shading Language has functions of its own: roundings, bits of numbers, 16-bit floats, shuffles.
 
 The language has no hexadecimal floats, which those of C use, and GPUs take f32 that are too small for a normal one for 0, so
 that conversions of f16 are its own. It has `bfloat` from version 3.1 on.
@@ -17,6 +17,12 @@ OWN_HELPERS: Final[Mapping[str, str]] = {
     **{
         f"{k}_f32": f"static inline float weft_{k}_f32(float x) {{ return precise::{v}(x); }}"
         for k, v in _ROUNDINGS.items()
+    },
+    **{
+        f"shuffle_{k}": f"""static inline {t} weft_shuffle_{k}({t} x, int32_t lane) {{
+  return as_type<{t}>(simd_shuffle(as_type<uint2>(x), ushort(lane)));
+}}"""
+        for k, t in (("i64", "int64_t"), ("u64", "uint64_t"))
     },
     "from_f16": "static inline float weft_from_f16(uint16_t x) { return float(as_type<half>(x)); }",
     "to_f16": "static inline uint16_t weft_to_f16(float x) { return as_type<uint16_t>(half(x)); }",

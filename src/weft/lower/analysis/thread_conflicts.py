@@ -26,7 +26,7 @@ from weft.ir import (
 )
 from weft.loop import For, bound_vars, meet
 from weft.lower.analysis.barrier_intervals import ThreadAccess, ThreadSpot, position, within
-from weft.lower.analysis.grid_shape import axis_of
+from weft.lower.analysis.grid_shape import THREADS, axis_of
 from weft.targets import Sight, sight_of
 
 Indices = tuple[Expr, ...]
@@ -75,6 +75,19 @@ def unknown_axes(
         return set(free)
     pair = _Pair(a, b, _common(a, b, carrier), bounds, carrier, next_only=False)
     return {axis for axis, n in free.items() if not pair.is_of_one_thread({axis: n})}
+
+
+def in_rows_of_warps(a: ThreadAccess, b: ThreadAccess, axes: Mapping[str, int], warp: int, bounds: Bounds) -> bool:
+    """Tells whether the first index of both is the number of the warp along the last axis, of whole warps."""
+    last = THREADS[-1]
+    if axes.get(last, 1) % warp:
+        return False
+    for x in (a, b):
+        thread = position(x.spot, last)
+        inside = within(bounds, x.spot.below(None), {})
+        if not x.indices or thread is None or simplify(x.indices[0] - thread // index(warp), inside) is not ZERO:
+            return False
+    return True
 
 
 def _common(a: ThreadAccess, b: ThreadAccess, carrier: ThreadSpot | None) -> ThreadSpot | None:

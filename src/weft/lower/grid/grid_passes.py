@@ -21,6 +21,7 @@ from weft.lower.grid.bind_threads import bind_threads
 from weft.lower.grid.insert_barriers import insert_barriers
 from weft.lower.grid.load_before import load_before
 from weft.lower.grid.lower_cross_thread_reductions import lower_cross_thread_reductions
+from weft.lower.grid.lower_warp_memory import lower_warp_memory
 from weft.lower.grid.make_copies_async import make_copies_async
 from weft.lower.grid.make_grids import make_grids
 from weft.lower.grid.narrow_indices import narrow_indices
@@ -66,6 +67,8 @@ GRID_PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("split_host_device", split_host_device),
     # grid sizes decide guards; no loop is cut
     Pass("simplify_program", alone(simplify_program)),
+    # before loads become vectors, which no shuffle has
+    Pass("lower_warp_memory", lower_warp_memory),
     # conditions on single elements are still those of the tile
     Pass("unguard_register_sums", alone(unguard_register_sums), optional=True),
     # flat buffers only; vectorizes the neighbouring accesses of a thread

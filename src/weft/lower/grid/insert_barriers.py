@@ -24,6 +24,7 @@ from weft.loop import (
     ASYNC_WAIT,
     BARRIER,
     WARP_BARRIER,
+    Address,
     Alloc,
     Buffer,
     Call,
@@ -42,7 +43,7 @@ from weft.loop import (
 )
 from weft.lower.analysis.barrier_intervals import ThreadAccess, ThreadSpot, accesses, thread_extents, tree, within
 from weft.lower.analysis.grid_shape import THREADS, is_over_blocks
-from weft.lower.analysis.thread_conflicts import conflicts, unknown_axes
+from weft.lower.analysis.thread_conflicts import conflicts, in_rows_of_warps, unknown_axes
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, map_functions, size_bounds
 from weft.support.errors import LoweringError
 from weft.targets import Sight, Target, sight_of
@@ -84,10 +85,10 @@ class Dependence:
 
 @dataclass
 class Barriers:
-    """The intrinsics called before and after statements, by the number of their spots."""
+    """The calls before and after statements, by the number of their spots."""
 
-    before: dict[int, str] = field(default_factory=dict)
-    after: dict[int, str] = field(default_factory=dict)
+    before: dict[int, Call] = field(default_factory=dict)
+    after: dict[int, Call] = field(default_factory=dict)
 
 
 class _Plan:
@@ -114,8 +115,10 @@ class _Plan:
         self.check_warps(by_sight.get(Sight.WARP, []))
         of_block = by_sight.get(Sight.BLOCK, [])
         near = [d for d in of_block if self.waits and self.is_in_warp(d)]
-        self.place([*by_sight.get(Sight.GRID, []), *[d for d in of_block if d not in near]], BARRIER)
-        self.place([*near, *by_sight.get(Sight.WARP, [])], WARP_BARRIER)
+        self.place([*by_sight.get(Sight.GRID, []), *[d for d in of_block if d not in near]], Call(BARRIER, ()))
+        self.place(near, Call(WARP_BARRIER, ()))
+        for b, found in _by_buffer(by_sight.get(Sight.WARP, [])).items():
+            self.place(found, Call(WARP_BARRIER, (Address(b, (ZERO,) * b.rank),)))
         return self.barriers
 
     def dependences(self) -> list[Dependence]:
@@ -149,20 +152,20 @@ class _Plan:
     def check_warps(self, found: list[Dependence]) -> None:
         """Refuses memory of warps in blocks whose last axes are no warps, and dependences through it between warps."""
         used = [s.stmt.buffer for s in self.spots if isinstance(s.stmt, Store) and _is_of_warp(s.stmt.buffer)]
-        if used and self.of_warp is None:
+        if used and self.of_warp is None and self.axes[THREADS[-1]] % self.warp:
             shape = " x ".join([str(n) for n in self.axes.values()])
             raise LoweringError(
                 f"{used[0].name} is in warp memory, but a row of a block of {shape} threads is not a warp",
                 hint=f"bind a loop of {self.warp} iterations to {THREADS[-1]}, or use shared memory",
             )
         for d in found:
-            if not self.is_in_warp(d):
+            if not self.is_in_warp(d) and not in_rows_of_warps(d.source, d.sink, self.axes, self.warp, self.bounds):
                 raise LoweringError(
                     f"{d.source.buffer.name} is in warp memory, but threads of several warps use it",
                     hint='put it into "shared" memory',
                 )
 
-    def place(self, wanted: list[Dependence], intrinsic: str) -> None:
+    def place(self, wanted: list[Dependence], barrier: Call) -> None:
         """Puts barriers for the dependences *wanted*, the innermost first."""
         levels: dict[ThreadSpot, list[Dependence]] = {}
         for d in wanted:
@@ -170,15 +173,15 @@ class _Plan:
         for level in sorted(levels, key=lambda s: (-s.depth, s.number)):
             missing = [d for d in levels[level] if not self.is_kept(d, level)]
             for gap in fewest([_arc(d, level) for d in missing], _size(level) + 1):
-                self.put(level, gap, intrinsic)
+                self.put(level, gap, barrier)
 
-    def put(self, level: ThreadSpot, gap: int, intrinsic: str) -> None:
+    def put(self, level: ThreadSpot, gap: int, barrier: Call) -> None:
         """Puts a barrier before part number *gap* of a level, or behind its last part, where there is none."""
         parts = _parts(level)
         if gap < len(parts):
-            self.barriers.before.setdefault(parts[gap].number, intrinsic)
+            self.barriers.before.setdefault(parts[gap].number, barrier)
         else:
-            self.barriers.after.setdefault(parts[-1].number, intrinsic)
+            self.barriers.after.setdefault(parts[-1].number, barrier)
 
     def is_kept(self, d: Dependence, level: ThreadSpot) -> bool:
         """Tells whether there is a barrier on every path from the source of *d* to its sink."""
@@ -244,6 +247,13 @@ def _refuse(d: Dependence) -> None:
 
 def _is_wait(x: ThreadAccess) -> bool:
     return isinstance(x.spot.stmt, Call) and x.spot.stmt.callee == ASYNC_WAIT
+
+
+def _by_buffer(found: list[Dependence]) -> dict[Buffer, list[Dependence]]:
+    made: dict[Buffer, list[Dependence]] = {}
+    for d in found:
+        made.setdefault(d.source.buffer, []).append(d)
+    return made
 
 
 def _axes_of_warp(axes: dict[str, int], warp: int) -> set[str] | None:
@@ -350,9 +360,9 @@ class _Put(StmtRewriter):
         before, after = self.barriers.before.get(number), self.barriers.after.get(number)
         return super().visit(s) if before is None and after is None else self._with(s, before, after)
 
-    def _with(self, s: Stmt, before: str | None, after: str | None) -> Steps:
+    def _with(self, s: Stmt, before: Call | None, after: Call | None) -> Steps:
         made = super().visit(s)
         result = made if isinstance(made, Stmt) else (yield from made)
-        first = [] if before is None else [Call(before, ())]
-        last = [] if after is None else [Call(after, ())]
+        first = [] if before is None else [before]
+        last = [] if after is None else [after]
         return seq(*first, result, *last)

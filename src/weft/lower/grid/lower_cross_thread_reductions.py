@@ -13,17 +13,19 @@
 
 The threads exchange values through shared memory, in as few steps as take about as many values each: every step waits for all
 threads, and loads do not wait for one another. Where each thread has the result for itself, all of them make the last step.
-Threads that are one warp exchange them through its memory instead, if the target has such memory (it stands for instructions that
-shuffle registers): in each step the upper half is combined into the lower one.
+Threads of whole warps exchange them through the memory of a warp first, if the target has such memory (it stands for instructions
+that shuffle registers): in each step a thread combines what the one half as far on as in the step before has, round the
+warp, so that no step has a condition. Then one partial result of each warp is left, which go through shared memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from weft.cost import FEW_AT_ONCE
-from weft.ir import TRUE, ZERO, Const, Expr, Node, Var, free_vars, index, map_nodes, substitute
+from weft.ir import TRUE, ZERO, Const, Expr, Node, Var, eq, free_vars, index, map_nodes, substitute
 from weft.loop import (
     Alloc,
     Axis,
@@ -48,7 +50,12 @@ from weft.loop import (
 from weft.lower.analysis.barrier_intervals import thread_extents
 from weft.lower.analysis.grid_shape import THREADS, axis_of, is_over_blocks
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, map_functions
-from weft.targets import Sight, Target, sight_of
+from weft.targets import SHARED, WARP, Scope, Sight, Target, sight_of
+
+Rows: TypeAlias = Mapping[Buffer, Buffer]
+"""The memories through which threads exchange partial results, by the result."""
+
+Place: TypeAlias = tuple[Expr, ...]
 
 
 def lower_cross_thread_reductions(program: Program, target: Target) -> Program:
@@ -67,27 +74,27 @@ class _Combination:
     predicate: Expr
     parts: Mapping[Buffer, Load]  # by the result that each is a part of
 
-    def first(self, rows: Mapping[Buffer, Buffer], t: Expr) -> Stmt:
-        """Returns the statement that writes the partial result of thread *t* to the row of each result."""
-        return seq(*[Store(rows[b], (t,), substitute(x, {self.lane: t}), None) for b, x in self.parts.items()])
+    def first(self, rows: Rows, t: Expr, place: Place) -> Stmt:
+        """Returns the statement that writes the partial result of thread *t* to a *place* in the row of each result."""
+        return seq(*[Store(rows[b], place, substitute(x, {self.lane: t}), None) for b, x in self.parts.items()])
 
-    def step(self, rows: Mapping[Buffer, Buffer], t: Expr, of: Expr) -> Stmt:
-        """Returns the statement that combines element *of* of the rows into the partial result of thread *t*."""
+    def step(self, rows: Rows, t: Expr, of: Place) -> Stmt:
+        """Returns the statement that combines the element at *of* of the rows into the partial result of thread *t*."""
         return rename_fresh(self._redirected(rows, t, of))
 
-    def last(self, rows: Mapping[Buffer, Buffer], count: int) -> Stmt:
+    def last(self, rows: Rows, count: int) -> Stmt:
         """Returns the statement that combines the first *count* elements of the rows into the results."""
-        return seq(self.start, _each(count, lambda i: rename_fresh(self._redirected(rows, None, i))))
+        return seq(self.start, _each(count, lambda i: rename_fresh(self._redirected(rows, None, (i,)))))
 
-    def _redirected(self, rows: Mapping[Buffer, Buffer], t: Expr | None, of: Expr) -> Stmt:
-        """Returns the update of the partial result of thread *t*, or of the results themselves, by element *of* of the rows."""
+    def _redirected(self, rows: Rows, t: Expr | None, of: Place) -> Stmt:
+        """Returns the update of the partial result of thread *t*, or of the results, by the element at *of* of the rows."""
         row_of = {x.buffer: rows[b] for b, x in self.parts.items()}
         own = {} if t is None else {b: (x.buffer, self._indices(x, t)) for b, x in self.parts.items()}
 
         def change(n: Node) -> Node | None:
             match n:
                 case Load(b, _) if b in row_of:
-                    return Load(row_of[b], (of,))
+                    return Load(row_of[b], of)
                 case Load(b, _) if b in own:
                     return Load(*own[b])
                 case Store(b, _, value, mask) if b in own:
@@ -156,31 +163,63 @@ class _Lower(StmtRewriter):
 
     def _tree(self, c: _Combination, axis: str) -> Stmt:
         """Returns the steps, each by fewer threads than the one before, and then the combination of the results that remain."""
-        scope = self._scope(axis, c.count)
-        rows = {b: Buffer(f"{b.name}_row", (c.count,), b.dtype, scope) for b in c.parts}
-        t = Var("t")
-        made, left = [_phase(axis, t, c.count, c.first(rows, t))], c.count
-        for threads in _halves(c.count) if scope == "warp" else _wide_steps(c):
-            made += _step(c, rows, axis, left, threads)
-            left = threads
-        body = seq(*made, c.last(rows, left))
-        for row in rows.values():
-            body = Alloc(row, body)
+        warp = self._warp(axis, c.count)
+        body = _through_shared_memory(c, axis) if warp is None else _through_warps(c, axis, warp)
         return body if c.predicate is TRUE else If(c.predicate, body, None)
 
-    def _scope(self, axis: str, count: int) -> str:
-        """Returns the memory scope for the exchange: that of a warp, if all threads that read are in that warp."""
+    def _warp(self, axis: str, count: int) -> int | None:
+        """Returns the threads of a warp if the *count* along *axis* are whole warps, and no others read; None if not."""
         facts = self.target.grid
+        if facts is None or self.target.scope(WARP.name) is None or axis != THREADS[-1]:
+            return None
         rows = {a for a, n in self.extents.items() if a != axis and n > 1}
-        is_warp = facts is not None and axis == THREADS[-1] and count == facts.warp == self.extents.get(axis)
-        return "warp" if is_warp and rows <= self.around and self.target.scope("warp") is not None else "shared"
+        whole = count % facts.warp == 0 and count == self.extents.get(axis)
+        return facts.warp if whole and rows <= self.around else None
 
 
-def _halves(count: int) -> Iterator[int]:
-    """Yields how many values each step leaves that combines one half into the other."""
-    while count > 1:
-        count = (count + 1) // 2
-        yield count
+def _through_shared_memory(c: _Combination, axis: str) -> Stmt:
+    """Returns a few wide steps, for each of which all threads wait."""
+    rows, t = _rows(c, (c.count,), SHARED), Var("t")
+    made, left = [_phase(axis, t, c.count, c.first(rows, t, (t,)))], c.count
+    for threads in _wide_steps(c):
+        made += _step(c, rows, axis, left, threads)
+        left = threads
+    return _allocated(rows, seq(*made, c.last(rows, left)))
+
+
+def _through_warps(c: _Combination, axis: str, warp: int) -> Stmt:
+    """Returns the steps of whole warps, each of which leaves half as many different partial results in a warp."""
+    made: list[Stmt] = []
+    warps = c.count // warp
+
+    def place(t: Expr, ahead: int = 0) -> tuple[Expr, ...]:
+        lane = (t % index(warp) + ahead) % index(warp) if ahead else t % index(warp)
+        return (lane,) if warps == 1 else (t // index(warp), lane)
+
+    def exchanged(body: Callable[[Rows], Stmt]) -> Stmt:
+        rows, t = _rows(c, (warp,) if warps == 1 else (warps, warp), WARP), Var("t")
+        return _allocated(rows, seq(_phase(axis, t, c.count, c.first(rows, t, place(t))), body(rows)))
+
+    ahead = warp
+    while ahead > 1:
+        ahead //= 2
+        t = Var("t")
+        made.append(exchanged(lambda rows, t=t, n=ahead: _phase(axis, t, c.count, c.step(rows, t, place(t, n)))))
+    if warps == 1:
+        return seq(*made, exchanged(lambda rows: c.last(rows, 1)))
+    rows, t = _rows(c, (warps,), SHARED), Var("t")
+    first = If(eq(t % index(warp), ZERO), c.first(rows, t, (t // index(warp),)), None)
+    return seq(*made, _allocated(rows, seq(_phase(axis, t, c.count, first), c.last(rows, warps))))
+
+
+def _rows(c: _Combination, shape: tuple[int, ...], scope: Scope) -> Rows:
+    return {b: Buffer(f"{b.name}_row", shape, b.dtype, scope.name) for b in c.parts}
+
+
+def _allocated(rows: Rows, body: Stmt) -> Stmt:
+    for row in rows.values():
+        body = Alloc(row, body)
+    return body
 
 
 def _wide_steps(c: _Combination) -> list[int]:
@@ -190,19 +229,19 @@ def _wide_steps(c: _Combination) -> list[int]:
     return steps if is_own or c.count == 1 else [*steps, 1]
 
 
-def _step(c: _Combination, rows: Mapping[Buffer, Buffer], axis: str, left: int, threads: int) -> list[Stmt]:
+def _step(c: _Combination, rows: Rows, axis: str, left: int, threads: int) -> list[Stmt]:
     """Returns the step after which the first elements of the rows, as many as *threads*, are all that is *left* combined."""
     whole, rest = divmod(left, threads)
     made: list[Stmt] = []
     if whole > 1:
         t = Var("t")
-        own = _each(whole - 1, lambda i: c.step(rows, t, i * index(threads) + (t + index(threads))))
+        own = _each(whole - 1, lambda i: c.step(rows, t, (i * index(threads) + (t + index(threads)),)))
         made.append(_phase(axis, t, threads, own))
     if rest:
         t = Var("t")
-        made.append(_phase(axis, t, rest, c.step(rows, t, t + index(whole * threads))))
+        made.append(_phase(axis, t, rest, c.step(rows, t, (t + index(whole * threads),))))
     t = Var("t")
-    return [*made, _phase(axis, t, threads, c.first(rows, t))]
+    return [*made, _phase(axis, t, threads, c.first(rows, t, (t,)))]
 
 
 def _each(count: int, body: Callable[[Expr], Stmt]) -> Stmt:

@@ -19,7 +19,7 @@ class Counters:
     that touch one sector together move it once; *requests* are the instructions of warps that touch global memory, of which a
     vector is one. *turns* is how many times warps take at shared memory, and *ways* the
     most for one access: 1 without bank conflicts. A vector is accessed by as many groups of a warp's threads as it has lanes, one
-    after another. Barriers are counted once a block (or warp), *divergent* once for each
+    after another. Barriers and shuffles are counted once a block (or warp), *divergent* once for each
     warp whose threads go different ways at a branch or loop.
     """
 
@@ -32,6 +32,7 @@ class Counters:
     ways: int = 0
     barriers: int = 0
     warp_barriers: int = 0
+    shuffles: int = 0
     divergent: int = 0
 
     @property

@@ -47,6 +47,10 @@ class Grid:
             return self.block, self.blocks
         return (self.warp, self.warps) if sight is Sight.WARP else (self.numbers, self.count)
 
+    def first_of_warp(self, threads: Array) -> Array:
+        """Returns the number of the first thread in the warp of each of *threads*."""
+        return self.numbers[threads] - self.numbers[threads] % self.of_block % self.of_warp
+
     def parts_of_warps(self, threads: Array, parts: int) -> Array:
         """Returns which part of its warp each of *threads* is in, warps being divided in so many."""
         number = self.numbers[threads] % self.of_block % self.of_warp

@@ -23,8 +23,10 @@ from weft.codegen.interp.threads.grid import Grid, Memory, meet
 from weft.codegen.interp.threads.instruction_loops import with_instruction_loops
 from weft.codegen.interp.threads.races import Race, RaceError, Shadow
 from weft.codegen.interp.threads.thread_lanes import Lanes, Mask, Memo, active_places, spread
+from weft.codegen.interp.threads.warp_shuffles import shuffle
 from weft.ir import ONE, Expr, Ramp, Var
 from weft.loop import (
+    WARP_SHUFFLE,
     Address,
     Alloc,
     Assert,
@@ -345,7 +347,9 @@ def _call(r: _Run, s: Call, mask: Mask) -> None:
     if known is not None and known.is_hint:
         return
     waits = None if known is None else known.barrier
-    if known is not None and known.step is not None:
+    if s.callee == WARP_SHUFFLE:
+        r.counters.shuffles += shuffle(r, s, mask)
+    elif known is not None and known.step is not None:
         r.copies.run(r, s, known.step, mask)
     elif waits is Waits.BLOCK:
         came = meet(mask, r.grid.block, r.grid.blocks, "block")
