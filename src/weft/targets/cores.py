@@ -26,7 +26,10 @@ WIDE: Final = 512
 _SPEEDS: Final = "Zen 4 virtual machine, 2026-11-21, weft bench --peak (docs/design/0014)"
 _PORTS: Final = "Agner Fog, Instruction tables and The microarchitecture of Intel, AMD and VIA CPUs, 2025"
 _ZEN4_SOURCE: Final = f"speeds: {_SPEEDS}; ports and latencies: {_PORTS}"
-_ZEN3_SOURCE: Final = f"EPYC 7003 virtual machine, 2026-11-25, weft doctor --calibrate; ports and latencies: {_PORTS}"
+_ZEN3_SOURCE: Final = (
+    "EPYC 7003 virtual machine, 2026-11-25 and 28, weft doctor --calibrate; read_ahead_uses: kernels timed in turns"
+    f" (docs/design/0014); latencies: {_PORTS}"
+)
 _MESH_SOURCE: Final = (
     "Emerald Rapids virtual machine, 2026-11-21 (docs/design/0013, 0025), bf16 2026-11-24 (benchmarks/peak.c);"
     f" ports and latencies: {_PORTS}"
@@ -113,7 +116,14 @@ _Newest = Sequence[tuple[str, str]]
 _ZEN4: Final = KnownCore("znver4", _ZEN4_SOURCE, wide_fma_per_cycle=1, wide_broadcast_slowdown=1.0)
 """A multiply-add of 512 bits takes both units."""
 _ZEN3: Final = KnownCore(
-    "znver3", _ZEN3_SOURCE, forwarding_latency=8, l2_speed=32.0, memory_speed=6.0, l3_share=8 << 20
+    "znver3",
+    _ZEN3_SOURCE,
+    loads_per_cycle=1.5,
+    forwarding_latency=8,
+    l2_speed=32.0,
+    memory_speed=6.0,
+    read_ahead_uses=1 << 20,
+    l3_share=8 << 20,
 )
 _AMD: Final = [
     (25, range(0x10), _ZEN3),
