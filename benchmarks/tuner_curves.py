@@ -6,9 +6,10 @@
 
 Each tuner searches the sketches of a layer, schedules that no rule has touched. Each is measured once, beside what the rules do,
 and the time is kept in the folder --memo and replayed to every tuner that comes to it, so that tuners differ in what they choose
-alone. At the end: the best of each tuner after 32, 64, 128, ... trials relative to the best known of the layer, its geometric
-mean over layers with a bootstrap interval of 90% (2,000 resamples of the seeds), and how much better annealing with trees is;
-then layer by layer, and after how many trials annealing, from default loops, has 95% of the speed of the rules.
+alone. Those that were the best of a search so far are then measured again at length, and count with that time. At the end:
+the best of each tuner after 32, 64, 128, ... trials relative to the best known of the layer, its geometric mean over layers with a
+bootstrap interval of 90% (2,000 resamples of the seeds), and how much better annealing with trees is; then layer by layer, and
+after how many trials annealing, from default loops, has 95% of the speed of the rules.
 
 Runs may be split among processes, each pinned to a core, by layers and seeds; --merge joins their files. With --one-by-one a
 candidate is proposed when the last was measured, so that a search depends on nothing but the times: one that --seconds ended is
@@ -19,19 +20,21 @@ in no file.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
 from curve_tables import Curves, draw, joined, show
+from measured_again import settled
 from tuner_layers import LAYERS, layer_task, sketches_of
 from tuner_memo import FOLDER, Memory
 
 from weft.driver.cache.code_cache import default_cache
 from weft.driver.calibrate import target_here
 from weft.tune.explore import Explorer
-from weft.tune.measure import IN_FLIGHT, Limits, local_executors
+from weft.tune.measure import IN_FLIGHT, Limits, Measurer, local_executors
 from weft.tune.models import CostModel, Samples, Shuffled, make_model
 from weft.tune.space import PlanSpace
 from weft.tune.strategies import TUNERS, Strategy
@@ -39,6 +42,7 @@ from weft.tune.task_tuner import TaskTuner
 from weft.tune.tasks import Task
 
 LIMITS = Limits(seconds=0.03, width=0.02)
+AT_LENGTH = Limits(seconds=0.3, width=0.005, fewest=15)
 
 
 class ShuffledPredictions(Strategy):
@@ -62,8 +66,13 @@ class Search:
     in_flight: int
     end: float
 
-    def curve(self, task: Task, tuner: str, seed: int, trials: int, memory: Memory) -> list[float] | None:
-        """Return the throughput of each trial relative to the rules' schedule, in order; None where the time was over before."""
+    def curve(
+        self, task: Task, tuner: str, seed: int, trials: int, memory: Memory, again: Memory
+    ) -> list[float] | None:
+        """Return the throughput of each trial relative to the rules' schedule, in order; None where the time was over before.
+
+        *memory* has what was measured for searches, and *again* what was measured at length.
+        """
         search = TaskTuner(
             task,
             STRATEGIES[tuner],
@@ -82,7 +91,8 @@ class Search:
                 pass
         finally:
             memory.add(t.outcome for t in search.trials)
-        seconds, scores = perf_counter() - started, [t.score for t in search.trials]
+        scores = settled([(t.plan, t.score) for t in search.trials], lambda plans: self.at_length(task, plans, again))
+        seconds = perf_counter() - started
         new = len({t.plan for t in search.trials} - known.keys())
         print(
             f"{task.name} {tuner} seed {seed}: {search.space.count:.3g} plans, best {max(scores, default=0.0):.3f} after "
@@ -90,6 +100,15 @@ class Search:
             flush=True,
         )
         return scores if search.begun >= trials or perf_counter() < self.end else None
+
+    def at_length(self, task: Task, plans: Sequence[str], memory: Memory) -> dict[str, float]:
+        """Return the throughputs of *plans* beside the rules' schedule, each measured once at length."""
+        limits = task.caches.within(AT_LENGTH)
+        measurer = Measurer(task.job, self.builder, self.runner, limits=limits, in_flight=1, has_gaps=True)
+        measurer.know(memory.known.values())
+        outcomes = list(measurer.submit(plans))
+        memory.add(outcomes)
+        return {o.plan: 0.0 if o.measured is None else 1.0 / o.measured.ratio.middle for o in outcomes}
 
 
 def seeds_of(text: str) -> range:
@@ -109,15 +128,16 @@ def measured_curves(given: argparse.Namespace) -> Curves:
         for name in given.layers.split(","):
             part = given.seeds if "-" in given.seeds else ""
             task, memory = layer_task(name, target), Memory(name, target, given.memo, part)
+            again = Memory(f"{name}-again", target, given.memo, part)
             for seed in seeds_of(given.seeds):
                 for asked in given.tuners.split(","):
                     tuner, _, own = asked.partition(":")
                     if curves.has(name, tuner, str(seed), int(own or given.trials)):
                         continue
-                    scores = search.curve(task, tuner, seed, int(own or given.trials), memory)
+                    scores = search.curve(task, tuner, seed, int(own or given.trials), memory, again)
                     if scores is not None:
                         curves.add(name, tuner, str(seed), scores)
-                        curves.know(name, memory.best)
+                        curves.know(name, again.best)
                     if given.json:
                         curves.write(given.json)
                     if perf_counter() >= end:

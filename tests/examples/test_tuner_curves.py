@@ -65,6 +65,19 @@ def test_files_of_several_seeds_are_one_run(bench: Import, tmp_path: Path, capsy
     )
 
 
+def test_a_lucky_measurement_is_no_best(bench: Import) -> None:
+    """What seems the best is measured again, then what seems so without it; slow plans are not."""
+    at_length, asked = {"a": 0.9, "b": 1.0, "c": 0.7, "d": 1.1}, list[list[str]]()
+
+    def measure(plans: list[str]) -> dict[str, float]:
+        asked.append(plans)
+        return {p: at_length[p] for p in plans}
+
+    trials = [("a", 1.0), ("slow", 0.2), ("c", 1.5), ("b", 1.2), ("d", 1.1), ("c", 1.5)]
+    assert bench("measured_again").settled(trials, measure) == [0.9, 0.2, 0.7, 1.0, 1.1, 0.7]
+    assert asked == [["a", "c"], ["b"], ["d"]]
+
+
 def test_trials_until_a_speed_are_counted_from_one(bench: Import) -> None:
     trials_for = bench("curve_tables").trials_for
     assert [trials_for([0.5, 0.96, 0.9], x) for x in (0.4, 0.95, 0.97)] == [1, 2, 4]

@@ -73,7 +73,9 @@ def test_shuffles_are_instructions() -> None:
 
 def test_memory_of_warps_that_no_shuffle_replaces() -> None:
     text = HALVED.replace("x[t] = x[t] * 0.5", 'w = alloc("warp", f32[32])')
-    with pytest.raises(LoweringError, match="w is in warp memory, which its accesses do not let shuffles take the place of"):
+    with pytest.raises(
+        LoweringError, match="w is in warp memory, which its accesses do not let shuffles take the place of"
+    ):
         backend_of(SM_90).listing(parse_program(text + "            w[t % 32] = x[t]\n"), SM_90)
 
 

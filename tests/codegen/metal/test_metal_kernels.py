@@ -76,7 +76,11 @@ def test_threads_of_a_warp_exchange_numbers_of_any_type(kind: str) -> None:
     made = source_of(kernel(f"x: {kind}[64]", *lines))
     check_text(made.text)
     dtype = SCALARS[kind].numpy
-    x = np.random.default_rng(1).integers(0, 2, 64).astype(dtype) if kind == "bool" else (np.arange(64) * 3 - 90).astype(dtype)
+    x = (
+        np.random.default_rng(1).integers(0, 2, 64).astype(dtype)
+        if kind == "bool"
+        else (np.arange(64) * 3 - 90).astype(dtype)
+    )
     given = x.copy()
     run_on_host(made, 64, [x])
     np.testing.assert_array_equal(x, given.reshape(2, 32)[:, ::-1].reshape(-1))
