@@ -7,8 +7,8 @@
 Each tuner searches the sketches of a layer, schedules that no rule has touched. Each is measured once, beside what the rules do,
 and the time is kept in the folder --memo and replayed to every tuner that comes to it, so that tuners differ in what they choose
 alone. Those that were the best of a search so far are then measured again at length, and count with that time. At the end:
-the best of each tuner after 32, 64, 128, ... trials relative to the best known of the layer, its geometric mean over layers with a
-bootstrap interval of 90% (2,000 resamples of the seeds), and how much better annealing with trees is; then layer by layer, and
+the best of each tuner after 32, 64, 128, ... trials relative to the best known of the layer, its geometric mean over layers with
+a bootstrap interval of 90% (2,000 resamples of the seeds), and how much better annealing with trees is; then layer by layer, and
 after how many trials annealing, from default loops, has 95% of the speed of the rules.
 
 Runs may be split among processes, each pinned to a core, by layers and seeds; --merge joins their files. With --one-by-one a
