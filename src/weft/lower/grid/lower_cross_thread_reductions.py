@@ -200,11 +200,14 @@ def _through_warps(c: _Combination, axis: str, warp: int) -> Stmt:
         rows, t = _rows(c, (warp,) if warps == 1 else (warps, warp), WARP), Var("t")
         return _allocated(rows, seq(_phase(axis, t, c.count, c.first(rows, t, place(t))), body(rows)))
 
+    def halved(ahead: int) -> Stmt:
+        t = Var("t")
+        return exchanged(lambda rows: _phase(axis, t, c.count, c.step(rows, t, place(t, ahead))))
+
     ahead = warp
     while ahead > 1:
         ahead //= 2
-        t = Var("t")
-        made.append(exchanged(lambda rows, t=t, n=ahead: _phase(axis, t, c.count, c.step(rows, t, place(t, n)))))
+        made.append(halved(ahead))
     if warps == 1:
         return seq(*made, exchanged(lambda rows: c.last(rows, 1)))
     rows, t = _rows(c, (warps,), SHARED), Var("t")

@@ -13,7 +13,7 @@ stores elements of others, a kernel keeps its memory of warps, which no code gen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from weft.ir import ZERO, Bounds, Const, Expr, Node, Var, assume, free_vars, index, map_nodes, reads_memory, simplify
@@ -105,7 +105,8 @@ class _Place:
 
 def _place_in_warp(kernel: Function, warp: int) -> _Place | None:
     """Returns the place of a thread of *kernel*; None where its blocks are no whole warps."""
-    bounds, number, count = size_bounds(kernel), ZERO, 1
+    bounds, count = size_bounds(kernel), 1
+    number: Expr = ZERO
     threads = {axis_of(s): s for s in statements(kernel.body) if axis_of(s) in THREADS}
     for axis in THREADS:
         s = threads.get(axis)
@@ -149,22 +150,33 @@ def _spots(root: Stmt, place: _Place) -> Iterator[_Spot]:
 
 def _rows(root: Stmt, used: set[Buffer], place: _Place) -> dict[Buffer, Expr] | None:
     """Returns the row that the threads of a warp have of each buffer; None unless all accesses can be shuffles."""
-    found: dict[Buffer, Expr] = {}
     spots = list(_spots(root, place))
+    found = _stored_rows([x for x in spots if isinstance(x.stmt, Store) and x.stmt.buffer in used], place)
+    if found is None or any(_escapes(x.stmt, used) for x in spots):
+        return None
     for x in spots:
-        s = x.stmt
-        if isinstance(s, Store) and s.buffer in used:
-            row, lane = x.place.row_and_lane(s.indices[0])
-            is_own = simplify(lane - place.lane, x.place.bounds) is ZERO and row in place.rows
-            if not is_own or s.mask is not None or found.setdefault(s.buffer, row) is not row:
-                return None
-        elif (isinstance(s, View) and s.source in used) or (_uses(s, used) and not _is_barrier(s)):
+        read = [n for e in own_exprs(x.stmt) for n in loads(e) if n.buffer in used]
+        if any(n.buffer not in found or not _may_be_shuffled(n, x, found[n.buffer]) for n in read):
             return None
-    for x in spots:
-        for n in [n for e in own_exprs(x.stmt) for n in loads(e) if n.buffer in used]:
-            if n.buffer not in found or not _may_be_shuffled(n, x, found[n.buffer]):
-                return None
     return found
+
+
+def _stored_rows(stored: Sequence[_Spot], place: _Place) -> dict[Buffer, Expr] | None:
+    """Returns the row of each buffer in which threads store the elements of their own numbers; None if they store others."""
+    found: dict[Buffer, Expr] = {}
+    for x in stored:
+        s = x.stmt
+        assert isinstance(s, Store)
+        row, lane = x.place.row_and_lane(s.indices[0])
+        is_own = simplify(lane - place.lane, x.place.bounds) is ZERO and row in place.rows
+        if not is_own or s.mask is not None or found.setdefault(s.buffer, row) is not row:
+            return None
+    return found
+
+
+def _escapes(s: Stmt, used: set[Buffer]) -> bool:
+    """Tells whether *s* takes the address of a buffer, for anything but a barrier."""
+    return (isinstance(s, View) and s.source in used) or (_uses(s, used) and not _is_barrier(s))
 
 
 def _may_be_shuffled(n: Load, x: _Spot, row: Expr) -> bool:
