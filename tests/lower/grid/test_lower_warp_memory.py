@@ -98,6 +98,17 @@ def test_a_loop_that_threads_leave_at_different_times() -> None:
     assert text.index("weft.shuffle") < text.index("for k in")
 
 
+def test_threads_agree_on_what_memory_of_all_says() -> None:
+    """A shuffle is inside of a loop whose length all threads read, and before one whose length each has for itself."""
+    text = str(
+        check(kernel({"threadIdx.x": 32}, *WRITE, "for k in range(0, n[0]):", "    y[tx] = w[(tx + k) % 32]"), 1, n=5)
+    )
+    assert text.index("for k in") < text.index("weft.shuffle")
+    own = ('c = alloc("register", i64[1])', "c[0] = n[tx % 8]")
+    text = str(check(kernel({"threadIdx.x": 32}, *WRITE, *own, "for k in range(0, c[0]):", "    y[tx] = w[5]"), 1, n=5))
+    assert text.index("weft.shuffle") < text.index("for k in")
+
+
 def test_a_value_with_a_name() -> None:
     check(kernel({"threadIdx.x": 32}, *WRITE, "v = let(w[31 - tx])", "y[tx] = v + w[0]"), 2)
 

@@ -49,7 +49,7 @@ from weft.loop import (
 )
 from weft.lower.analysis.grid_shape import THREADS, axis_of
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
-from weft.targets import WARP, Target
+from weft.targets import WARP, Sight, Target, sight_of
 
 
 def lower_warp_memory(program: Program, target: Target) -> Program:
@@ -89,8 +89,12 @@ class _Place:
         return self
 
     def varies(self, *values: Expr) -> bool:
-        """Tells whether values may differ between the threads of a warp."""
-        return any(reads_memory(e) or not self.vary.isdisjoint(free_vars(e)) for e in values)
+        """Tells whether values may differ between the threads of a warp; of a block's memory all read the same."""
+        own = (Sight.THREAD, Sight.WARP)
+        read = [n for e in values for n in loads(e)]
+        return any(not self.vary.isdisjoint(free_vars(e)) for e in values) or any(
+            sight_of(n.buffer.scope) in own for n in read
+        )
 
     def parts(self, s: Stmt) -> bool:
         """Tells whether the threads of a warp may go different ways at *s*."""
