@@ -192,7 +192,7 @@ def _through_warps(c: _Combination, axis: str, warp: int) -> Stmt:
     made: list[Stmt] = []
     warps = c.count // warp
 
-    def place(t: Expr, ahead: int = 0) -> tuple[Expr, ...]:
+    def place(t: Expr, ahead: int = 0) -> Place:
         lane = (t % index(warp) + ahead) % index(warp) if ahead else t % index(warp)
         return (lane,) if warps == 1 else (t // index(warp), lane)
 

@@ -61,11 +61,10 @@ def lower_warp_memory(program: Program, target: Target) -> Program:
 def _lowered(kernel: Function, warp: int) -> Stmt:
     used = {s.buffer for s in statements(kernel.body) if isinstance(s, Alloc) and s.buffer.scope == WARP.name}
     place = _place_in_warp(kernel, warp) if used else None
-    rows = None if place is None else _rows(kernel.body, used, place)
-    if place is None or rows is None:
+    if place is None or not _may_be_lowered(kernel.body, used, place):
         return kernel.body
     registers = {b: Buffer(b.name, (index(1),), b.dtype, "register") for b in used}
-    return _Exchange(registers, rows, place).rewrite(kernel.body)
+    return _Exchange(registers, place).rewrite(kernel.body)
 
 
 @dataclass(frozen=True)
@@ -152,17 +151,14 @@ def _spots(root: Stmt, place: _Place) -> Iterator[_Spot]:
             pending.append(_Spot(x, known, spot.part, bound))
 
 
-def _rows(root: Stmt, used: set[Buffer], place: _Place) -> dict[Buffer, Expr] | None:
-    """Returns the row that the threads of a warp have of each buffer; None unless all accesses can be shuffles."""
+def _may_be_lowered(root: Stmt, used: set[Buffer], place: _Place) -> bool:
+    """Tells whether all accesses of the buffers *used* can be registers and shuffles."""
     spots = list(_spots(root, place))
     found = _stored_rows([x for x in spots if isinstance(x.stmt, Store) and x.stmt.buffer in used], place)
     if found is None or any(_escapes(x.stmt, used) for x in spots):
-        return None
-    for x in spots:
-        read = [n for e in own_exprs(x.stmt) for n in loads(e) if n.buffer in used]
-        if any(n.buffer not in found or not _may_be_shuffled(n, x, found[n.buffer]) for n in read):
-            return None
-    return found
+        return False
+    read = [(n, x) for x in spots for e in own_exprs(x.stmt) for n in loads(e) if n.buffer in used]
+    return all(n.buffer in found and _may_be_shuffled(n, x, found[n.buffer]) for n, x in read)
 
 
 def _stored_rows(stored: Sequence[_Spot], place: _Place) -> dict[Buffer, Expr] | None:
@@ -203,11 +199,10 @@ def _is_barrier(s: Stmt) -> bool:
 
 
 class _Exchange(StmtRewriter):
-    """Gives each thread *registers* in the place of buffers, of each of which a warp has one of its *rows*."""
+    """Gives each thread *registers* in the place of its elements of buffers, and shuffles in the place of loads."""
 
-    def __init__(self, registers: Mapping[Buffer, Buffer], rows: Mapping[Buffer, Expr], place: _Place) -> None:
+    def __init__(self, registers: Mapping[Buffer, Buffer], place: _Place) -> None:
         self.registers = registers
-        self.rows = rows
         self.place = place
         self.apart = False
         self.taken: dict[Load, Buffer] = {}
