@@ -20,6 +20,7 @@ from weft.graph.passes.convolutions.choose_implicit_products import choose_impli
 from weft.graph.passes.convolutions.choose_integer_winograd import choose_integer_winograd
 from weft.graph.passes.convolutions.choose_transposed_winograd import choose_transposed_winograd
 from weft.graph.passes.convolutions.choose_winograd import choose_winograd
+from weft.graph.passes.convolutions.flatten_pointwise_places import flatten_pointwise_places
 from weft.graph.passes.convolutions.lower_dilated_convolutions import lower_dilated_convolutions
 from weft.graph.passes.convolutions.lower_line_convolutions import lower_line_convolutions
 from weft.graph.passes.convolutions.lower_pointwise_convolutions import lower_pointwise_convolutions
@@ -197,6 +198,8 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("block_attention", _block_attention, 2),
     # all products are there; one matrix of all rows is to be packed for
     Pass("flatten_matmul_rows", alone(flatten_matmul_rows), 1),
+    # in channel blocks, and not by Winograd's method
+    Pass("flatten_pointwise_places", alone(flatten_pointwise_places), 1),
     # right-hand sides in panels, of the shape that they keep
     Pass("pack_matrices", _pack_matrices, 2),
     Pass("pack_low_bits", with_planner(pack_low_bits), 2),
