@@ -35,7 +35,9 @@ from weft.cost.footprint import LoopNest, bytes_of, bytes_touched, nests, ranges
 from weft.cost.rules.fragment_tile import BATCHED_FETCHES, FragmentProduct, FragmentTile, fragment_tile_plans
 from weft.cost.rules.gemv import Gemv, gemv_plans
 from weft.cost.rules.inlining import Inline, inline_plans, rearrangement_plans, turned_rows_plans
-from weft.cost.rules.k_blocking import DepthProblem, KBlocks, RowBlock, k_block_plans, row_block_plans
+from weft.cost.rules.k_blocking import (
+    ColumnBlock, DepthProblem, KBlocks, RowBlock, column_block_plans, k_block_plans, row_block_plans,
+)
 from weft.cost.graph.implicit_products import (
     ImplicitProduct, filled_channels, filled_terms, implicit_product_plans, whole_steps,
 )
@@ -127,7 +129,7 @@ __all__ = [
     "AttentionTile", "BANKS", "BATCHED_FETCHES", "Borders",
     "BlockedConvolution", "ByteBlock", "ByteFragments", "BytePanel", "ByteProduct",
     "CONDITION_ROUNDS", "CacheTile", "Candidate", "Candidates", "Case", "Choose", "Choosing", "CodeBudget",
-    "CombineProducts", "Convolution",
+    "ColumnBlock", "CombineProducts", "Convolution",
     "CostSource", "D", "DIRECT", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "ENTRY_CYCLES",
     "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FEW_AT_ONCE", "FOLDED_TIMES_CONSTANTS", "FloatProduct",
     "Following", "Form", "FragmentProduct",
@@ -162,7 +164,7 @@ __all__ = [
     "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowStrip", "WindowTile", "Winograd", "WriteOut",
     "accumulator_plans", "addressed", "attention_block_plans", "attention_tile_plans",
     "blocked_cycles", "border_plans", "by_cost", "byte_block_plans",
-    "combine_product_plans",
+    "column_block_plans", "combine_product_plans",
     "byte_panel_plans", "byte_fragment_plans", "bytes_of", "bytes_touched",
     "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at", "depth_plans", "depthwise_cycles",
     "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements", "enough_tasks",

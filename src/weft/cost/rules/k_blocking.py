@@ -7,11 +7,13 @@ section 4.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
 from weft.cost.graph.memory import L2_SHARE
 from weft.cost.graph.packing import PANEL_VECTORS
 from weft.cost.plans.plan import Candidate, Decision
+from weft.cost.rules.contraction import TileProblem, tile_plans
 from weft.cost.rules.parallel import wanted_tasks
 from weft.targets import Target
 
@@ -20,6 +22,9 @@ PANEL_SHARE = 0.35
 
 SUMS_SHARE = 0.125
 """The part that the sums of a block of rows may fill."""
+
+MOST_COLUMN_VECTORS = 6
+"""Vectors of the columns of a block beyond which its panels fill too much of the second level, and its sums of the first."""
 
 FEWEST_ROWS = 64
 """Rows of a block below which multiplying them takes no longer than reading a panel for them."""
@@ -58,6 +63,14 @@ class KBlocks(Decision):
     question = "the blocks of the reduction"
     axis: int
     blocks: int
+
+
+@dataclass(frozen=True)
+class ColumnBlock(Decision):
+    """The panels of B that a block of rows is multiplied by, one after another, before the next block of the reduction."""
+
+    question = "the columns of a block"
+    columns: int
 
 
 @dataclass(frozen=True)
@@ -105,6 +118,25 @@ def k_block_plans(p: DepthProblem, sizes: list[int], target: Target) -> Iterator
     for n in dict.fromkeys([*even, 2 * best]):
         if best < n <= sizes[axis]:
             yield Candidate(KBlocks(axis, n), float(n))
+
+
+def column_block_plans(p: TileProblem, usual: int, target: Target) -> Iterator[Candidate[ColumnBlock]]:
+    """Yields the columns of a block: the *usual* number, and others whose tiles may leave less of a rest.
+
+    The cycles are those of all columns in the best tiles. Of two panels of 7 rows one after another a tile has no more than 4 by 3:
+    of blocks of four columns one is left over, of six none.
+    """
+    vectors = -(-p.last // target.lanes(p.element_bytes * 8))
+    others = [n for n in range(2, MOST_COLUMN_VECTORS // vectors + 1) if n != usual]
+
+    @cache
+    def cycles(columns: int) -> float:
+        tiles = tile_plans(replace(p, column=columns), target) if columns else ()
+        return min((t.cycles for t in tiles), default=0.0)
+
+    for n in [usual, *others]:
+        if n <= p.column:
+            yield Candidate(ColumnBlock(n), p.column // n * cycles(n) + cycles(p.column % n))
 
 
 def row_block_plans(panel: int, tasks: int, rows: int, target: Target) -> Iterator[Candidate[RowBlock]]:

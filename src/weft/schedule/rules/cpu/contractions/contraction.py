@@ -208,9 +208,17 @@ def _column_axis(parts: Sequence[Part], roles: Roles) -> Var | None:
 def _tile(
     ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: Planner, instruction: str, *, by_rows: bool
 ) -> Tile:
+    problem = tile_problem(block, parts, roles, by_rows=by_rows)
+    if instruction and (shape := INTRINSICS[instruction].dot) is not None:
+        problem = _by_instruction(problem, shape)
+    return p.decide(ref.name, Tile, lambda m: tile_plans(_on_machine(problem, instruction, m), m))
+
+
+def tile_problem(block: Block, parts: Sequence[Part], roles: Roles, *, by_rows: bool = False) -> TileProblem:
+    """Returns what the tile of a reduction over *parts* is chosen for, whose tiles may go *by_rows* of the result."""
     row, column, outer = (parts[n].extent if n is not None else ONE for n in (roles.row, roles.column, roles.outer_row))
     found, written = contraction_of(block), block.writes[0].buffer
-    problem = TileProblem(
+    return TileProblem(
         row=size_of(row),
         column=size_of(column),
         last=parts[-1].size,
@@ -228,9 +236,6 @@ def _tile(
         windows=found is not None and not all(isinstance(i, Var) for i in found.right.indices),
         between=_row_windows(block, found, parts, roles, written.dtype.bytes) if by_rows else 0,
     )
-    if instruction and (shape := INTRINSICS[instruction].dot) is not None:
-        problem = _by_instruction(problem, shape)
-    return p.decide(ref.name, Tile, lambda m: tile_plans(_on_machine(problem, instruction, m), m))
 
 
 def _by_instruction(problem: TileProblem, shape: DotProduct) -> TileProblem:

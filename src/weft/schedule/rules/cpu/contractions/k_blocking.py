@@ -21,11 +21,14 @@ from math import prod
 
 from weft.cost import (
     PANEL_VECTORS,
+    ColumnBlock,
     DepthProblem,
     KBlocks,
     Planner,
     RowBlock,
+    TileProblem,
     bytes_of,
+    column_block_plans,
     elements,
     k_block_plans,
     row_block_plans,
@@ -42,7 +45,7 @@ from weft.schedule.rules.block_facts import (
     spatial_axes,
     uses_axis,
 )
-from weft.schedule.rules.cpu.contractions.contraction import tile_nest
+from weft.schedule.rules.cpu.contractions.contraction import tile_nest, tile_problem
 from weft.schedule.rules.cpu.contractions.skip_padding import padding_of
 from weft.schedule.rules.cpu.contractions.tile_roles import Part, roles_of
 from weft.schedule.rules.cpu.epilogue import epilogue_block
@@ -81,7 +84,9 @@ def schedule_k_blocked(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
     block = block_of(s, ref)
     lanes = p.lanes(block.writes[0].buffer.dtype.bits)
     shape = _shape(block, p)
-    partial = _cut_reduction(s, ref, shape, p)
+    problem = _tile_problem(block, shape)
+    blocks, partial = _cut_reduction(s, ref, shape, p)
+    shape = _with_columns(ref, shape, replace(problem, depth=problem.depth // blocks), p)
     outer, inner = _cut_rows(s, ref, loops, shape, p)
     if not outer:
         outer = [s.add_unit_loop(finish)]  # all results are one block
@@ -100,8 +105,11 @@ def schedule_k_blocked(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
     return {finish, start, *placed}
 
 
-def _cut_reduction(s: Schedule, ref: BlockRef, shape: _Shape, p: Planner) -> BlockRef:
-    """Makes *ref* the sum of partial results, one for each block of its reduction; returns the block that computes them."""
+def _cut_reduction(s: Schedule, ref: BlockRef, shape: _Shape, p: Planner) -> tuple[int, BlockRef]:
+    """Makes *ref* the sum of partial results, one for each block of its reduction.
+
+    Returns the number of blocks, and the block of the program that computes the partial results.
+    """
     block = block_of(s, ref)
     loops, count = list(s.loops(ref)), len(spatial_axes(block))
     spatial, reduced = loops[:count], loops[count:]
@@ -109,7 +117,22 @@ def _cut_reduction(s: Schedule, ref: BlockRef, shape: _Shape, p: Planner) -> Blo
     cut = p.decide(ref.name, KBlocks, lambda m: k_block_plans(problem, sizes, m))
     step, reduced[cut.axis] = s.split(reduced[cut.axis], [cut.blocks, None])
     s.reorder([step, *spatial, *reduced])
-    return s.rfactor(ref, step, 0)
+    return cut.blocks, s.rfactor(ref, step, 0)
+
+
+def _tile_problem(block: Block, shape: _Shape) -> TileProblem:
+    """Returns what a tile of *block* is chosen for, with all of its columns."""
+    parts = [Part(a, a.extent) for a in spatial_axes(block)]
+    problem = tile_problem(block, parts, roles_of(block, parts[:-1]))
+    return replace(problem, last=min(problem.last, shape.width))
+
+
+def _with_columns(ref: BlockRef, shape: _Shape, problem: TileProblem, p: Planner) -> _Shape:
+    """Returns *shape* with the number of columns that tiles of blocks of the reduction, the *problem*, leave the least rest of."""
+    if shape.column is None:
+        return shape
+    columns = p.decide(ref.name, ColumnBlock, lambda m: column_block_plans(problem, shape.columns, m)).columns
+    return replace(shape, columns=columns, panel=shape.panel // shape.columns * columns)
 
 
 def _cut_rows(
