@@ -139,6 +139,11 @@ def tile_plans(problem: TileProblem, target: Target) -> Iterator[Candidate[Tile]
             yield Candidate(tile, tile_cycles(problem, tile, target))
 
 
+def best_tile_cycles(problem: TileProblem, target: Target) -> float:
+    """Returns the cycles of the whole contraction in the best of its tiles."""
+    return min(tile.cycles for tile in tile_plans(problem, target))
+
+
 def tile_cycles(problem: TileProblem, tile: Tile, target: Target) -> float:
     """Returns the cycles of the whole contraction in tiles, the wait for the B operand's first use included.
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from weft.cost.demand import fma_cycles, l2_cycles, l3_cycles, memory_cycles
 from weft.cost.graph.memory import L2_SHARE
-from weft.cost.graph.packing import PANEL_VECTORS
 from weft.cost.plans.plan import Candidate, Decision
+from weft.cost.rules.contraction import best_tile_cycles
 from weft.cost.rules.gemv import ROWS, is_far
-from weft.cost.rules.k_blocking import DepthProblem, is_deep, is_scattered, rows_of_tile
+from weft.cost.rules.k_blocking import DepthProblem, blocked_cycles, is_deep, is_scattered
 from weft.cost.rules.padding import LEAST_SHARE
 from weft.cost.rules.sketch import SKETCHED
 from weft.targets import Target
@@ -31,16 +31,19 @@ def depth_plans(p: DepthProblem, target: Target) -> Iterator[Candidate[Rule]]:
     """Yields K blocking and plain tiles.
 
     The cycles are those of reading a panel of B again, against one that stays in cache, or of A from the third level of cache,
-    against its streams from the second. Blocks compute the products with padding, too, that tiles leave out; and tiles of
-    windows, whose rows are next to one another in the image, may be half as wide. On Zen 4 held to AVX2, 44 channels in planes of
-    19 x 6 x 31 by 2 x 2 x 2 taps, half of them in padding, take 0.65 of the time in tiles (2026-11-28).
+    against its streams from the second; of windows, those of all tiles. Blocks compute the products with padding, too, that
+    tiles leave out; and tiles of windows, whose rows are next to one another in the image, may be so narrow that their panel
+    stays. On Zen 4 held to AVX2, 44 channels in planes of 19 x 6 x 31 by 2 x 2 x 2 taps, half of them in padding, take 0.65 of the
+    time in tiles; on Zen 3, 512 channels of 14 x 14 by 3 x 3 taps two apart 0.6 in blocks (2026-11-28).
     """
-    padding, products = max(0.0, 1 - p.inside - LEAST_SHARE), 0.0
+    padding = max(0.0, 1 - p.inside - LEAST_SHARE)
     panel, stays = l2_cycles(p.panel * p.depth, target), l2_cycles(L2_SHARE * target.caches.l2, target)
-    if is_deep(p, target):
-        products = rows_of_tile(target) * PANEL_VECTORS * p.depth
-        yield Candidate(Rule("k_blocked"), stays + padding * fma_cycles(products, target))
-        yield Candidate(Rule("tiled"), panel if p.inside == 1 else panel / 2)
+    if is_deep(p, target) and p.inside < 1 and p.tile is not None:
+        yield Candidate(Rule("k_blocked"), blocked_cycles(p, p.tile, target) / (1 - padding))
+        yield Candidate(Rule("tiled"), best_tile_cycles(p.tile, target))
+    elif is_deep(p, target):
+        yield Candidate(Rule("k_blocked"), stays)
+        yield Candidate(Rule("tiled"), panel)
     elif is_scattered(p, target):
         products = p.places * p.depth * p.panel * 8 / target.isa.vector_bits
         yield Candidate(Rule("k_blocked"), l2_cycles(p.image, target) + padding * fma_cycles(products, target))

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
 
 from weft.cost.graph.memory import L2_SHARE
 from weft.cost.graph.packing import PANEL_VECTORS
 from weft.cost.plans.plan import Candidate, Decision
-from weft.cost.rules.contraction import TileProblem, tile_plans
+from weft.cost.rules.contraction import NEAR_ROWS, TileProblem, tile_cycles, tile_plans
 from weft.cost.rules.parallel import wanted_tasks
 from weft.targets import Target
 
@@ -42,7 +41,8 @@ class DepthProblem:
     """The panel of B, in bytes for each of *depth* steps of the reduction, and the *rows* that use it.
 
     The reduction's axis number *axis* goes through *planes* of A, *apart* bytes from each other; A has *image* bytes in all, and
-    the panel is used for *places*, of all images. Of the products, the part *inside* is not with padding.
+    the panel is used for *places*, of all images. Of the products, the part *inside* is not with padding. Tiles of all columns, which
+    go through the whole reduction, are chosen for *tile*.
     """
 
     panel: int
@@ -54,6 +54,7 @@ class DepthProblem:
     image: int = 0
     places: int = 0
     inside: float = 1.0
+    tile: TileProblem | None = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def is_scattered(p: DepthProblem, target: Target) -> bool:
 
     The blocks of a 1 x 1 convolution's channels are such planes.
     """
-    many = p.planes > 2 * MOST_PLANES and p.apart >= target.caches.page
+    many = p.planes > 2 * MOST_PLANES and p.apart >= NEAR_ROWS * target.caches.line
     return many and p.image > L2_SHARE * target.caches.l2 and p.depth >= FEWEST_STEPS * p.planes
 
 
@@ -106,7 +107,7 @@ def k_block_plans(p: DepthProblem, sizes: list[int], target: Target) -> Iterator
     Where A lies in too many planes, it is cut into blocks of `MOST_PLANES`. The cycles are those of adding the partial sums of
     each block, in units of one block's.
     """
-    least = max(2, -(-p.panel * p.depth // int(PANEL_SHARE * target.caches.l2)))
+    least = _least_blocks(p, target)
     if is_scattered(p, target):
         axis, least = p.axis, max(least, -(-p.planes // MOST_PLANES))
     else:
@@ -123,20 +124,36 @@ def k_block_plans(p: DepthProblem, sizes: list[int], target: Target) -> Iterator
 def column_block_plans(p: TileProblem, usual: int, target: Target) -> Iterator[Candidate[ColumnBlock]]:
     """Yields the columns of a block: the *usual* number, and others whose tiles may leave less of a rest.
 
-    The cycles are those of all columns in the best tiles. Of two panels of 7 rows one after another a tile has no more than 4 by 3:
-    of blocks of four columns one is left over, of six none.
+    The cycles are those of all columns in tiles of one size. Of 7 rows a tile has no more than 4 by 3: of blocks of four columns
+    one is left over, of six none.
     """
     vectors = -(-p.last // target.lanes(p.element_bytes * 8))
     others = [n for n in range(2, MOST_COLUMN_VECTORS // vectors + 1) if n != usual]
-
-    @cache
-    def cycles(columns: int) -> float:
-        tiles = tile_plans(replace(p, column=columns), target) if columns else ()
-        return min((t.cycles for t in tiles), default=0.0)
-
     for n in [usual, *others]:
         if n <= p.column:
-            yield Candidate(ColumnBlock(n), p.column // n * cycles(n) + cycles(p.column % n))
+            yield Candidate(ColumnBlock(n), _cycles_in_blocks(p, n, target))
+
+
+def _cycles_in_blocks(p: TileProblem, columns: int, target: Target) -> float:
+    """Returns the cycles of the best tile for blocks of so many *columns*, and for the columns that are left over."""
+    block, (whole, few) = replace(p, column=columns), divmod(p.column, columns)
+    rest = replace(p, column=few)
+    return min(
+        whole * t.cycles + (tile_cycles(rest, t.decision, target) if few else 0.0) for t in tile_plans(block, target)
+    )
+
+
+def blocked_cycles(p: DepthProblem, tile: TileProblem, target: Target) -> float:
+    """Returns the cycles of all tiles of *p* whose panels stay in the second-level cache for a block of the reduction."""
+    blocks = _least_blocks(p, target)
+    block = replace(tile, depth=-(-tile.depth // blocks))
+    usual = max(1, p.panel // (tile.last * tile.element_bytes))
+    return blocks * min(c.cycles for c in column_block_plans(block, min(usual, tile.column), target))
+
+
+def _least_blocks(p: DepthProblem, target: Target) -> int:
+    """Returns the fewest blocks of the reduction in which a panel stays in the second-level cache."""
+    return max(2, -(-p.panel * p.depth // int(PANEL_SHARE * target.caches.l2)))
 
 
 def row_block_plans(panel: int, tasks: int, rows: int, target: Target) -> Iterator[Candidate[RowBlock]]:

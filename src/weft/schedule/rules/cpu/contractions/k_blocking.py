@@ -61,7 +61,9 @@ def depth_problem(s: Schedule, ref: BlockRef, p: Planner) -> DepthProblem | None
     if contraction_of(block) is None or not all(isinstance(a.extent, Const) for a in reduce_axes(block)):
         return None
     padding = padding_of(s, ref)
-    return replace(_depth(block, _shape(block, p)), inside=1.0 if padding is None else padding.share)
+    shape = _shape(block, p)
+    known = replace(_depth(block, shape), inside=1.0 if padding is None else padding.share)
+    return known if padding is None else replace(known, tile=_tile_problem(block, shape))
 
 
 def _depth(block: Block, shape: _Shape) -> DepthProblem:
