@@ -33,8 +33,8 @@ def depth_plans(p: DepthProblem, target: Target) -> Iterator[Candidate[Rule]]:
     The cycles are those of reading a panel of B again, against one that stays in cache, or of A from the third level of cache,
     against its streams from the second; of windows, those of all tiles. Blocks compute the products with padding, too, that
     tiles leave out; and tiles of windows, whose rows are next to one another in the image, may be so narrow that their panel
-    stays. On Zen 4 held to AVX2, 44 channels in planes of 19 x 6 x 31 by 2 x 2 x 2 taps, half of them in padding, take 0.65 of the
-    time in tiles; on Zen 3, 512 channels of 14 x 14 by 3 x 3 taps two apart 0.6 in blocks (2026-11-28).
+    stays. On Zen 4 held to AVX2, 44 channels in planes of 19 x 6 x 31 by 2 x 2 x 2 taps, half of them in padding, take 0.65 of
+    the time in tiles; on Zen 3, 512 channels of 14 x 14 by 3 x 3 taps with a stride of two 0.65 in blocks (2026-11-28).
     """
     padding = max(0.0, 1 - p.inside - LEAST_SHARE)
     panel, stays = l2_cycles(p.panel * p.depth, target), l2_cycles(L2_SHARE * target.caches.l2, target)

@@ -41,8 +41,8 @@ class DepthProblem:
     """The panel of B, in bytes for each of *depth* steps of the reduction, and the *rows* that use it.
 
     The reduction's axis number *axis* goes through *planes* of A, *apart* bytes from each other; A has *image* bytes in all, and
-    the panel is used for *places*, of all images. Of the products, the part *inside* is not with padding. Tiles of all columns, which
-    go through the whole reduction, are chosen for *tile*.
+    the panel is used for *places*, of all images. Of the products, the part *inside* is not with padding. Tiles of all columns,
+    which go through the whole reduction, are chosen for *tile*.
     """
 
     panel: int

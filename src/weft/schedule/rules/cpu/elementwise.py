@@ -13,7 +13,7 @@ from weft.schedule.rules.block_facts import block_of, computed_with, inputs_of, 
 from weft.schedule.rules.cpu.line_order import put_line_loops_inside
 from weft.schedule.rules.cpu.parallel import parallelize
 from weft.schedule.rules.cpu.transpose import schedule_transpose
-from weft.schedule.rules.cpu.vectorize_axis import vectorize_last
+from weft.schedule.rules.cpu.vectorize_axis import vectorize_map
 from weft.schedule.schedule import Schedule
 from weft.support.dtypes import f32
 
@@ -28,7 +28,7 @@ def schedule_elementwise(s: Schedule, ref: BlockRef, p: Planner) -> None:
     shortest = min(
         _fewest_lanes(s, ref, p) // 2 + 1, p.lanes(f32.bits)
     )  # half a vector of narrow elements is one of floats
-    outer = vectorize_last(s, loops, lanes, shortest=shortest)
+    outer = vectorize_map(s, ref, loops, lanes, p, shortest)
     parallelize(s, ref, outer, p)
 
 

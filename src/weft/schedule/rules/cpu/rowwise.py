@@ -37,7 +37,7 @@ from weft.schedule.rules.block_facts import (
 from weft.schedule.rules.cpu.horizontal_reduction import reduce_horizontally
 from weft.schedule.rules.cpu.parallel import parallelize, sizes
 from weft.schedule.rules.cpu.transpose import turns_rows
-from weft.schedule.rules.cpu.vectorize_axis import most_vectors, reduce_in_vectors, vectorize_last
+from weft.schedule.rules.cpu.vectorize_axis import most_vectors, reduce_in_vectors, vectorize_map
 from weft.schedule.rules.row_loops import shared_rows
 from weft.schedule.rules.sliding_window import sliding_axes
 from weft.schedule.schedule import Schedule
@@ -165,7 +165,7 @@ def _schedule_in_row(s: Schedule, ref: BlockRef, depth: int, p: Planner) -> None
             and most_vectors(s, loops[-1], lanes)
         ):
             s.set_scope(ref, "register")
-        vectorize_last(s, _fuse_contiguous(s, ref, loops, lanes), lanes, shortest=SHORTEST_REDUCTION)
+        vectorize_map(s, ref, _fuse_contiguous(s, ref, loops, lanes), lanes, p, SHORTEST_REDUCTION)
     else:
         reduce_horizontally(s, ref, loops[-len(reduce_axes(block)) :], p)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.cost import FALLBACK_SIZE, MOST_LOOP_VECTORS
+from weft.cost import FALLBACK_SIZE, MOST_LOOP_VECTORS, Jam, Planner, jam_plans, may_jam, operations_of
 from weft.ir import Bounds, Const, free_vars, index, prove
+from weft.loop import Block, stores
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import block_of, reduce_axes
@@ -27,6 +28,22 @@ def vectorize_last(s: Schedule, loops: Sequence[LoopRef], lanes: int, shortest: 
     rest, piece = s.split(last, [None, lanes * (most_vectors(s, last, lanes) or 1)])
     _vectorize(s, piece)
     return [*outer, rest]
+
+
+def vectorize_map(
+    s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], lanes: int, p: Planner, shortest: int
+) -> list[LoopRef]:
+    """Vectorises the last of the *loops* around a map, several vectors at once where its formula is long.
+
+    Returns the loops that stay serial. A loop whose size is not known, or is no whole number of vectors, takes one at a time.
+    """
+    extent, operations = s.extent(loops[-1]), map_operations(block_of(s, ref))
+    vectors = 0 if extent is None or extent % lanes else extent // lanes
+    if vectors > MOST_LOOP_VECTORS and may_jam(vectors, operations):
+        lanes *= p.decide(ref.name, Jam, lambda _: jam_plans(vectors, operations)).vectors
+        rest, piece = s.split(loops[-1], [None, lanes])
+        return [*loops[:-1], rest] if _vectorize(s, piece) else [*loops[:-1], rest, piece]
+    return vectorize_last(s, loops, lanes, shortest=shortest)
 
 
 def most_vectors(s: Schedule, loop: LoopRef, lanes: int) -> int | None:
@@ -55,6 +72,11 @@ def reduce_in_vectors(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], lane
     s.vectorize(last)
     s.vectorize(s.loops(start)[-1])
     return outer
+
+
+def map_operations(block: Block) -> float:
+    """Returns the arithmetic instructions of the formulas that a block stores."""
+    return sum([operations_of(x.value, fma=True) for x in stores(block.body)])
 
 
 def _vectorize(s: Schedule, loop: LoopRef) -> bool:

@@ -130,7 +130,7 @@ def _tile_problem(block: Block, shape: _Shape) -> TileProblem:
 
 
 def _with_columns(ref: BlockRef, shape: _Shape, problem: TileProblem, p: Planner) -> _Shape:
-    """Returns *shape* with the number of columns that tiles of blocks of the reduction, the *problem*, leave the least rest of."""
+    """Returns *shape* with as many columns as tiles of a block of the reduction, the *problem*, leave the least rest of."""
     if shape.column is None:
         return shape
     columns = p.decide(ref.name, ColumnBlock, lambda m: column_block_plans(problem, shape.columns, m)).columns
