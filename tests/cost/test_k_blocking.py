@@ -6,7 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from weft.cost import DepthProblem, KBlocks, Rule, cheapest, depth_plans, k_block_plans
+from weft.cost import (
+    ColumnBlock,
+    DepthProblem,
+    KBlocks,
+    Rule,
+    TileProblem,
+    cheapest,
+    column_block_plans,
+    depth_plans,
+    k_block_plans,
+)
 from weft.targets import cpu
 
 MACHINE = cpu("avx2").having(l1=32 << 10, l2=512 << 10, l2_speed=32.0, l3=32 << 20, l3_speed=24.0, memory_speed=6.0)
@@ -36,10 +46,10 @@ def test_channels_in_many_planes_are_cut() -> None:
     [
         replace(POINTWISE, planes=16, depth=128),
         replace(POINTWISE, image=100 << 10),
-        replace(POINTWISE, apart=2048),
+        replace(POINTWISE, apart=256),
         replace(POINTWISE, planes=512, axis=0),
     ],
-    ids=["few planes", "an image that stays in cache", "planes on one page", "one step in each"],
+    ids=["few planes", "an image that stays in cache", "planes next to one another", "one step in each"],
 )
 def test_others_are_not(near: DepthProblem) -> None:
     assert rule(near) == "tiled"
@@ -54,9 +64,31 @@ def test_a_panel_that_leaves_the_cache_is_cut_by_its_bytes() -> None:
 
 def test_a_window_with_much_padding_is_left_whole() -> None:
     """A block of the reduction computes the products with padding, which tiles of the whole leave out."""
-    window = DepthProblem(panel=64, depth=8192, rows=196, apart=4, inside=0.75)
+    tile = TileProblem(row=14, column=16, last=8, depth=8192, element_bytes=4, right_bytes=4 * 8192 * 128, outer_row=14)
+    window = DepthProblem(panel=128, depth=8192, rows=196, apart=4, inside=0.5, tile=tile)
     assert rule(window) == "tiled"
-    assert rule(replace(window, depth=65536, inside=0.99)) == "k_blocked"
+    assert rule(replace(window, inside=0.99)) == "k_blocked"
     planes = replace(POINTWISE, places=196)
     assert rule(planes) == "k_blocked"
     assert rule(replace(planes, inside=0.75)) == "tiled"
+
+
+def test_small_planes_are_scattered_too() -> None:
+    """2048 channels of 7 x 7 places: a tile reads a few vectors of each plane of 1568 bytes."""
+    assert (
+        rule(DepthProblem(panel=128, depth=2048, rows=49, planes=256, apart=1568, image=49 * 2048 * 4)) == "k_blocked"
+    )
+
+
+def test_a_block_has_as_many_columns_as_tiles_leave_least_of() -> None:
+    """Of 7 rows a tile has 4 by 3, so that of blocks of four columns one is left over; of 196 it has 6 by 2."""
+    seven = TileProblem(row=7, column=48, last=8, depth=512, element_bytes=4, right_bytes=4 * 512 * 384)
+    many = replace(seven, row=198)
+
+    def columns(p: TileProblem) -> int:
+        decision = cheapest(list(column_block_plans(p, 4, MACHINE))).decision
+        assert isinstance(decision, ColumnBlock)
+        return decision.columns
+
+    assert columns(seven) % 3 == 0
+    assert columns(replace(many, column=16)) == 4, "48 leave no rest of three, 16 do"

@@ -82,7 +82,7 @@ from weft.cost.rules.prefetch import (
     FusePanels, ImageProblem, Prefetch, PrefetchSteps, StreamProblem, fuse_panel_plans, prefetch_plans,
     prefetch_step_plans, streams_of,
 )
-from weft.cost.maps import Jam, jam_plans, may_jam
+from weft.cost.maps import JAMMED, Jam, is_long_formula, jam_plans
 from weft.cost.program import (
     ENTRY_CYCLES,
     LOOP_CYCLES,
@@ -135,7 +135,7 @@ __all__ = [
     "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FEW_AT_ONCE", "FOLDED_TIMES_CONSTANTS", "FloatProduct",
     "Following", "Form", "FragmentProduct",
     "FragmentTile", "FusePanels", "GAIN", "Gemv", "GridOperand", "GroupedOperands", "ImageProblem",
-    "ImplicitProduct", "Inline", "InnerOrder", "InnerProblem", "InnerTile", "Jam", "JoinAttention", "KBlocks",
+    "ImplicitProduct", "Inline", "InnerOrder", "InnerProblem", "InnerTile", "JAMMED", "Jam", "JoinAttention", "KBlocks",
     "LARGEST_COMPARED_CONSTANT",
     "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH", "LARGEST_GROUP", "LARGEST_ON_STACK", "LARGEST_POWER",
     "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES", "LEAST_STREAMED", "LONGEST_PRIME", "LONGEST_WINDOW_STRIDE",
@@ -173,11 +173,12 @@ __all__ = [
     "fma_cycles", "fragment_tile_plans", "frame_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "grid_operand_plans",
     "group_blocks", "grouped_cycles", "grouped_plans", "guess_of", "implicit_product_plans", "inline_plans",
     "inner_order_plans", "inner_tile_plans",
-    "input_block", "is_gathered", "is_transposed", "jam_plans", "join_attention_plans", "k_block_plans", "l2_cycles",
+    "input_block", "is_gathered", "is_long_formula", "is_transposed", "jam_plans", "join_attention_plans", "k_block_plans",
+    "l2_cycles",
     "l3_cycles", "load_cycles", "low_bit_panel_plans", "matrix_tile_plans", "may_unroll", "may_write", "memory_cycles",
     "merge_plans", "most_parts", "multiply_cycles",
     "narrow_convolution_plans", "narrow_factor_plans", "narrow_weight_plans", "nest_cycles",
-    "may_jam", "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block", "packing_cycles",
+    "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block", "packing_cycles",
     "pad_input_plans", "padded_parts", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans",
     "plain_cycles", "possible_cases", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "prefix_chunk_plans",
     "ranges_of",

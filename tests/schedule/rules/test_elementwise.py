@@ -56,3 +56,35 @@ def test_a_value_of_shared_operands_is_looked_through_once() -> None:
 
     y = compute((3, 131), power, "y")
     assert len(schedule_program(to_program([x], [y]), ALONE).blocks()) == 1
+
+
+@pytest.mark.parametrize(
+    ("op", "shape", "lanes"),
+    [
+        ("tanh", (8, 256), 64),  # 128 vectors of 16
+        ("tanh", (7, 96), 32),  # 42
+        ("tanh", (17, 144), 16),  # 153
+        ("tanh", (5, 16, 5), 16),  # 25
+        ("tanh", (3, 131), 16),  # no whole vectors
+        ("relu", (8, 256), 16),  # a single instruction
+    ],
+)
+def test_long_formulas_take_several_vectors_at_once(op: str, shape: tuple[int, ...], lanes: int) -> None:
+    assert f"vectorized(0, {lanes})" in str(scheduled(op, shape)[0].program)
+
+
+def test_vectors_at_once_go_along_whole_rows() -> None:
+    """Places of 7 x 7 in blocks of 8 channels: pieces of 32 elements would end inside of an image of 392."""
+    x = placeholder((4, 7, 7, 8), f32, "x")
+    y = compute((4, 7, 7, 8), lambda *i: OPERATORS["tanh"]([x], {})[0][i], "y")
+    machine = cpu("avx2").having(fork_cycles=1 << 40)
+    program = schedule_program(to_program([x], [y]), machine).program
+    assert "vectorized(0, 8)" in str(program)
+
+
+def test_results_of_vectors_at_once() -> None:
+    (y,) = OPERATORS["tanh"]([placeholder((6, 7, 32), f32, "x")], {})
+    x = np.random.default_rng(0).standard_normal((6, 7, 32)).astype(np.float32)
+    found = np.empty_like(x)
+    build_function(schedule_program(to_program([y.op.inputs[0]], [y]), parse_target("cpu")).program)(x, found)
+    np.testing.assert_allclose(found, np.tanh(x), rtol=1e-6)

@@ -5,8 +5,8 @@
     y = reshape(relu(conv2d_blocked(reshape(x, (1, 64, 1, 196, 8)), w) + b), (1, 64, 14, 14, 8))
 
 Such a convolution is a product whose rows are the places. Register tiles of six rows then leave one remainder of all 196, where
-they left one of each 14: the tiles had five, five and four rows. Element-wise consumers are computed on the merged places as well,
-so that they still fuse into the epilogue; the reshapes cost nothing.
+they left one of each 14: the tiles had five, five and four rows. Element-wise consumers are computed on the merged places as
+well, so that they still fuse into the epilogue; the reshapes cost nothing.
 """
 
 from __future__ import annotations

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
-from weft.cost import FALLBACK_SIZE, MOST_LOOP_VECTORS, Jam, Planner, jam_plans, may_jam, operations_of
+from weft.cost import (
+    FALLBACK_SIZE,
+    JAMMED,
+    MOST_LOOP_VECTORS,
+    Jam,
+    Planner,
+    is_long_formula,
+    jam_plans,
+    operations_of,
+)
 from weft.ir import Bounds, Const, free_vars, index, prove
 from weft.loop import Block, stores
 from weft.schedule.cursors.state import BlockRef, LoopRef
@@ -37,13 +47,29 @@ def vectorize_map(
 
     Returns the loops that stay serial. A loop whose size is not known, or is no whole number of vectors, takes one at a time.
     """
-    extent, operations = s.extent(loops[-1]), map_operations(block_of(s, ref))
-    vectors = 0 if extent is None or extent % lanes else extent // lanes
-    if vectors > MOST_LOOP_VECTORS and may_jam(vectors, operations):
-        lanes *= p.decide(ref.name, Jam, lambda _: jam_plans(vectors, operations)).vectors
-        rest, piece = s.split(loops[-1], [None, lanes])
-        return [*loops[:-1], rest] if _vectorize(s, piece) else [*loops[:-1], rest, piece]
+    *outer, last = loops
+    block, extent = block_of(s, ref), s.extent(last)
+    operations = sum([operations_of(x.value, fma=True) for x in stores(block.body)])
+    if extent is not None and extent > MOST_LOOP_VECTORS * lanes and is_long_formula(operations):
+        numbers = [n for n in JAMMED if _go_on(block, n * lanes, extent)]
+        if len(numbers) > 1:
+            together = p.decide(ref.name, Jam, lambda _: jam_plans(numbers, extent // lanes * operations)).vectors
+            with suppress(ScheduleError), proving(), s.taking_back():
+                rest, piece = s.split(last, [None, lanes * together])
+                s.vectorize(piece)
+                return [*outer, rest]
     return vectorize_last(s, loops, lanes, shortest=shortest)
+
+
+def _go_on(block: Block, piece: int, extent: int) -> bool:
+    """Tells whether pieces of a loop over the last axes of *block*, *extent* elements, each go on along whole rows of these."""
+    row = 1
+    for axis in reversed(block.axes):
+        if row < extent and isinstance(axis.extent, Const):
+            row *= int(axis.extent.value)
+            if row % piece and piece % row:
+                return False
+    return extent % piece == 0
 
 
 def most_vectors(s: Schedule, loop: LoopRef, lanes: int) -> int | None:
@@ -72,11 +98,6 @@ def reduce_in_vectors(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], lane
     s.vectorize(last)
     s.vectorize(s.loops(start)[-1])
     return outer
-
-
-def map_operations(block: Block) -> float:
-    """Returns the arithmetic instructions of the formulas that a block stores."""
-    return sum([operations_of(x.value, fma=True) for x in stores(block.body)])
 
 
 def _vectorize(s: Schedule, loop: LoopRef) -> bool:
