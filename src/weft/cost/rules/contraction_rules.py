@@ -10,7 +10,7 @@ from weft.cost.graph.memory import L2_SHARE
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.contraction import best_tile_cycles
 from weft.cost.rules.gemv import ROWS, is_far
-from weft.cost.rules.k_blocking import DepthProblem, blocked_cycles, is_deep, is_scattered
+from weft.cost.rules.k_blocking import DepthProblem, k_blocked_cycles, is_deep, is_scattered
 from weft.cost.rules.padding import LEAST_SHARE
 from weft.cost.rules.sketch import SKETCHED
 from weft.targets import Target
@@ -39,7 +39,7 @@ def depth_plans(p: DepthProblem, target: Target) -> Iterator[Candidate[Rule]]:
     padding = max(0.0, 1 - p.inside - LEAST_SHARE)
     panel, stays = l2_cycles(p.panel * p.depth, target), l2_cycles(L2_SHARE * target.caches.l2, target)
     if is_deep(p, target) and p.inside < 1 and p.tile is not None:
-        yield Candidate(Rule("k_blocked"), blocked_cycles(p, p.tile, target) / (1 - padding))
+        yield Candidate(Rule("k_blocked"), k_blocked_cycles(p, p.tile, target) / (1 - padding))
         yield Candidate(Rule("tiled"), best_tile_cycles(p.tile, target))
     elif is_deep(p, target):
         yield Candidate(Rule("k_blocked"), stays)

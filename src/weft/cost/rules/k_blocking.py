@@ -143,7 +143,7 @@ def _cycles_in_blocks(p: TileProblem, columns: int, target: Target) -> float:
     )
 
 
-def blocked_cycles(p: DepthProblem, tile: TileProblem, target: Target) -> float:
+def k_blocked_cycles(p: DepthProblem, tile: TileProblem, target: Target) -> float:
     """Returns the cycles of all tiles of *p* whose panels stay in the second-level cache for a block of the reduction."""
     blocks = _least_blocks(p, target)
     block = replace(tile, depth=-(-tile.depth // blocks))
