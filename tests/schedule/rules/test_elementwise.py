@@ -9,7 +9,7 @@ from weft.driver.function import build_function
 from weft.ir import Expr, cast
 from weft.ops import OPERATORS
 from weft.schedule import Schedule, schedule_program
-from weft.support.dtypes import bf16, f32
+from weft.support.dtypes import DType, bf16, f32, f64
 from weft.targets import cpu, parse_target
 from weft.te import Tensor, compute, placeholder, to_program
 
@@ -88,3 +88,10 @@ def test_results_of_vectors_at_once() -> None:
     found = np.empty_like(x)
     build_function(schedule_program(to_program([y.op.inputs[0]], [y]), parse_target("cpu")).program)(x, found)
     np.testing.assert_allclose(found, np.tanh(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "lanes"), [(f32, 64), (bf16, 64), (f64, 32)])
+def test_vectors_at_once_are_of_the_type_that_is_computed_in(dtype: DType, lanes: int) -> None:
+    x = placeholder((8, 512), dtype, "x")
+    (y,) = OPERATORS["tanh"]([x], {})
+    assert f"vectorized(0, {lanes})" in str(schedule_program(to_program([x], [y]), ALONE).program)

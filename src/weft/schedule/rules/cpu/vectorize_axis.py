@@ -21,6 +21,7 @@ from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.trust import proving
 from weft.schedule.rules.block_facts import block_of, reduce_axes
 from weft.schedule.schedule import Schedule
+from weft.support.dtypes import f32
 from weft.support.errors import ScheduleError
 
 
@@ -46,12 +47,14 @@ def vectorize_map(
     """Vectorises the last of the *loops* around a map, several vectors at once where its formula is long.
 
     Returns the loops that stay serial. A loop whose size is not known, or is no whole number of vectors, takes one at a time.
+    Formulas of narrow elements are computed in float32, of which a vector of theirs is several.
     """
     *outer, last = loops
     block, extent = block_of(s, ref), s.extent(last)
     operations = sum([operations_of(x.value, fma=True) for x in stores(block.body)])
     if extent is not None and extent > MOST_LOOP_VECTORS * lanes and is_long_formula(operations):
-        numbers = [n for n in JAMMED if _go_on(block, n * lanes, extent)]
+        most = JAMMED[-1] * p.lanes(f32.bits)
+        numbers = [n for n in JAMMED if n * lanes <= most and _go_on(block, n * lanes, extent)]
         if len(numbers) > 1:
             together = p.decide(ref.name, Jam, lambda _: jam_plans(numbers, extent // lanes * operations)).vectors
             with suppress(ScheduleError), proving(), s.taking_back():
