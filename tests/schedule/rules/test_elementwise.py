@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from weft.cost import Choosing
 from weft.driver.function import build_function
 from weft.ir import Expr, cast
 from weft.ops import OPERATORS
 from weft.schedule import Schedule, schedule_program
+from weft.schedule.rules.choose import carry_out
 from weft.support.dtypes import DType, bf16, f32, f64
 from weft.targets import cpu, parse_target
 from weft.te import Tensor, compute, placeholder, to_program
@@ -73,13 +75,14 @@ def test_long_formulas_take_several_vectors_at_once(op: str, shape: tuple[int, .
     assert f"vectorized(0, {lanes})" in str(scheduled(op, shape)[0].program)
 
 
-def test_vectors_at_once_go_along_whole_rows() -> None:
-    """Places of 7 x 7 in blocks of 8 channels: pieces of 32 elements would end inside of an image of 392."""
-    x = placeholder((4, 7, 7, 8), f32, "x")
-    y = compute((4, 7, 7, 8), lambda *i: OPERATORS["tanh"]([x], {})[0][i], "y")
-    machine = cpu("avx2").having(fork_cycles=1 << 40)
-    program = schedule_program(to_program([x], [y]), machine).program
-    assert "vectorized(0, 8)" in str(program)
+@pytest.mark.parametrize(("places", "asked"), [(7, False), (8, True)])
+def test_vectors_at_once_go_along_whole_rows(places: int, asked: bool) -> None:
+    """Of 7 x 7 places in blocks of 16 channels, pieces of 32 elements would end inside of a row of 112; of 8 x 8 none does."""
+    x = placeholder((4, places, places, 16), f32, "x")
+    (y,) = OPERATORS["tanh"]([x], {})
+    planner = Choosing(ALONE)
+    carry_out(to_program([x], [y]), planner)
+    assert ("Jam(" in str(planner.plan)) is asked
 
 
 def test_results_of_vectors_at_once() -> None:

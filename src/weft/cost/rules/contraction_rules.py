@@ -38,7 +38,7 @@ def depth_plans(p: DepthProblem, target: Target) -> Iterator[Candidate[Rule]]:
     """
     padding = max(0.0, 1 - p.inside - LEAST_SHARE)
     panel, stays = l2_cycles(p.panel * p.depth, target), l2_cycles(L2_SHARE * target.caches.l2, target)
-    if is_deep(p, target) and p.inside < 1 and p.tile is not None:
+    if is_deep(p, target) and p.tile is not None and p.inside < 1:
         yield Candidate(Rule("k_blocked"), k_blocked_cycles(p, p.tile, target) / (1 - padding))
         yield Candidate(Rule("tiled"), best_tile_cycles(p.tile, target))
     elif is_deep(p, target):

@@ -68,7 +68,7 @@ class KBlocks(Decision):
 
 @dataclass(frozen=True)
 class ColumnBlock(Decision):
-    """The panels of B that a block of rows is multiplied by, one after another, before the next block of the reduction."""
+    """The columns of panels that a block of rows is multiplied by before the next block of the reduction (BLIS's NC)."""
 
     question = "the columns of a block"
     columns: int
@@ -124,8 +124,8 @@ def k_block_plans(p: DepthProblem, sizes: list[int], target: Target) -> Iterator
 def column_block_plans(p: TileProblem, usual: int, target: Target) -> Iterator[Candidate[ColumnBlock]]:
     """Yields the columns of a block: the *usual* number, and others whose tiles may leave less of a rest.
 
-    The cycles are those of all columns in tiles of one size. Of 7 rows a tile has no more than 4 by 3: of blocks of four columns
-    one is left over, of six none.
+    The cycles are those of all columns in tiles of one size. With 16 registers the best tile of 7 rows has 4 by 3: of blocks of
+    four columns one is left over, of six none.
     """
     vectors = -(-p.last // target.lanes(p.element_bytes * 8))
     others = [n for n in range(2, MOST_COLUMN_VECTORS // vectors + 1) if n != usual]

@@ -63,7 +63,7 @@ def depth_problem(s: Schedule, ref: BlockRef, p: Planner) -> DepthProblem | None
     padding = padding_of(s, ref)
     shape = _shape(block, p)
     known = replace(_depth(block, shape), inside=1.0 if padding is None else padding.share)
-    return known if padding is None else replace(known, tile=_tile_problem(block, shape))
+    return known if padding is None else replace(known, tile=_problem_of_panels(block, shape))
 
 
 def _depth(block: Block, shape: _Shape) -> DepthProblem:
@@ -86,7 +86,7 @@ def schedule_k_blocked(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
     block = block_of(s, ref)
     lanes = p.lanes(block.writes[0].buffer.dtype.bits)
     shape = _shape(block, p)
-    problem = _tile_problem(block, shape)
+    problem = _problem_of_panels(block, shape)
     blocks, partial = _cut_reduction(s, ref, shape, p)
     shape = _with_columns(ref, shape, replace(problem, depth=problem.depth // blocks), p)
     outer, inner = _cut_rows(s, ref, loops, shape, p)
@@ -122,8 +122,8 @@ def _cut_reduction(s: Schedule, ref: BlockRef, shape: _Shape, p: Planner) -> tup
     return cut.blocks, s.rfactor(ref, step, 0)
 
 
-def _tile_problem(block: Block, shape: _Shape) -> TileProblem:
-    """Returns what a tile of *block* is chosen for, with all of its columns."""
+def _problem_of_panels(block: Block, shape: _Shape) -> TileProblem:
+    """Returns what a tile of *block* is chosen for, which goes along panels of *shape* and may have any of the columns."""
     parts = [Part(a, a.extent) for a in spatial_axes(block)]
     problem = tile_problem(block, parts, roles_of(block, parts[:-1]))
     return replace(problem, last=min(problem.last, shape.width))
