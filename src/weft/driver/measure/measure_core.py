@@ -1,8 +1,8 @@
 """Measures the facts of this machine's processor that a row of `targets.cores` has, with generated code, in a few seconds.
 
 Each fact is rounded to coarse steps, since it is part of every key of the cache: rates and latencies to whole numbers, loads to
-halves, speeds to powers of two and once and a half those. A fact that was measured before stays, unless the new figure is clearly
-another.
+halves, speeds to powers of two and once and a half those. A fact that was measured before stays, unless two measurements in turn
+say that it is clearly another.
 """
 
 from __future__ import annotations
@@ -108,8 +108,20 @@ def measure_core(before: KnownCore | None = None, step: Callable[[int, int], obj
         facts[name] = getattr(measuring, name)
     if step is not None:
         step(len(FACTS), len(FACTS))
+    if before is not None:
+        facts = confirmed(before, facts, lambda: _Measuring(before))
     source = f"{processor_name() or 'unnamed processor'}, {time.strftime('%Y-%m-%d')}, weft doctor --calibrate"
     return replace(unmeasured_core(cpuinfo()), source=source, **facts)
+
+
+def confirmed(before: KnownCore, facts: dict[str, Any], anew: Callable[[], object]) -> dict[str, Any]:
+    """Returns *facts*, with those that are not as *before* measured once more: a neighbour seldom disturbs both measurements.
+
+    *anew* returns an object whose attributes of the facts' names measure them, and is called if any is not as before.
+    """
+    others = [name for name, value in facts.items() if value != getattr(before, name)]
+    again = anew() if others else None
+    return {**facts, **{name: getattr(again, name) for name in others}}
 
 
 class _Measuring:
