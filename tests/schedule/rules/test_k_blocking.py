@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from weft.loop import AxisKind, Block, Buffer, For, LoopKind, Program, statement
 from weft.ops import OPERATORS
 from weft.schedule import schedule_program
 from weft.schedule.rules.block_facts import contraction_of
-from weft.support.dtypes import f32
+from weft.support.dtypes import f16, f32
 from weft.targets import Target, can_run, cpu
 from weft.te import Tensor, compute, placeholder, to_program
 
@@ -69,6 +70,14 @@ CASES = {
 }
 
 
+def packed(rows: int, depth: int, columns: int, block: int) -> Made:
+    """A product with a factor of half precision in panels of *block* columns, twice as many vectors of float32."""
+    x = placeholder((rows, depth), f32, "x")
+    w = placeholder((columns // block, depth, block), f16, "w")
+    [y] = OPERATORS["matmul_packed"]([x, w], {"columns": columns})
+    return [x, w], y
+
+
 def sums_of(program: Program) -> list[Block]:
     """Return the reductions of a scheduled program."""
     blocks = [b for b in statements(program.entry.body) if isinstance(b, Block)]
@@ -103,3 +112,13 @@ def test_tiles_of_a_reduction_cut_unevenly_are_those_of_products() -> None:
         loops = [f for f in statements(program.entry.body) if isinstance(f, For) and sums in statements(f.body)]
         tiles.append([f.extent for f in loops if f.kind in (LoopKind.UNROLLED, LoopKind.VECTORIZED)])
     assert tiles[0] == tiles[1]
+
+
+@pytest.mark.parametrize("block", [48, 64, 96])
+def test_panels_are_parts_of_blocks_of_a_packed_factor(block: int) -> None:
+    """Each product is computed once: columns of two blocks of the factor would need both blocks whole."""
+    program = scheduled(packed(48, 1536, 192, block), cpu("avx2").having(l2=64 << 10))
+    [sums] = [b for b in sums_of(program) if contraction_of(b) is not None]
+    loops = [f for f in statements(program.entry.body) if isinstance(f, For) and sums in statements(f.body)]
+    products = prod([size_of(f.extent) for f in loops])
+    assert 48 * 1536 * 192 <= products < 2 * 48 * 1536 * 192

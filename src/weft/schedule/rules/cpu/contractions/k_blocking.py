@@ -181,9 +181,19 @@ class _Shape:
 def _shape(block: Block, p: Planner) -> _Shape:
     axes, dtype = spatial_axes(block), block.writes[0].buffer.dtype
     roles = roles_of(block, [Part(a, a.extent) for a in axes[:-1]])
-    most = PANEL_VECTORS * p.lanes(dtype.bits)
-    width = min(size_of(axes[-1].extent), most)
+    lanes = p.lanes(dtype.bits)
+    most = PANEL_VECTORS * lanes
+    width = _panel_width(size_of(axes[-1].extent), lanes)
     columns = 1 if roles.column is None else min(size_of(axes[roles.column].extent), most // width)
     rows = sorted({n for n in (roles.row, roles.outer_row) if n is not None})
     column = roles.column if columns > 1 else None
     return _Shape(rows, column, columns, width, columns * width * dtype.bytes)
+
+
+def _panel_width(extent: int, lanes: int) -> int:
+    """Returns how many of *extent* columns a panel has: up to `PANEL_VECTORS` vectors, without a remainder where that can be.
+
+    A remainder would be of the next panel where *extent* is the block of a packed factor, and all panels be computed for it.
+    """
+    parts = (n * lanes for n in range(PANEL_VECTORS, 1, -1))
+    return next((width for width in parts if extent % width == 0), min(extent, PANEL_VECTORS * lanes))
