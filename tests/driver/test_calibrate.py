@@ -81,12 +81,12 @@ def test_measuring_again_finds_the_same(unlisted: None) -> None:
     assert len(changed) <= 1, changed
 
 
-@pytest.mark.parametrize(("second", "kept"), [(12.0, 12.0), (24.0, 24.0)])
-def test_a_fact_changes_if_a_second_measurement_says_so(second: float, kept: float) -> None:
+@pytest.mark.parametrize("second", [12.0, 24.0])
+def test_a_fact_changes_if_a_second_measurement_says_so(second: float) -> None:
     before = replace(FIXED, l2_speed=48.0, l3_speed=12.0)
     facts = {"l2_speed": 48.0, "l3_speed": 24.0}
     found = confirmed(before, facts, lambda: SimpleNamespace(l3_speed=second))
-    assert found == {"l2_speed": 48.0, "l3_speed": kept}
+    assert found == {"l2_speed": 48.0, "l3_speed": second}
 
 
 def test_facts_that_are_as_before_are_measured_once() -> None:
