@@ -61,9 +61,10 @@ from weft.cost.graph.combining import CombineProducts, combine_product_plans
 from weft.cost.graph.rounded_attention import RoundedAttention, rounded_attention_plans
 from weft.cost.graph.device_placement import NodeWork, RunOn, crossing_time, device_time, processor_time, work_of
 from weft.cost.graph.packing import (
-    PANEL_VECTORS, GridOperand, Panel, RightOperand, RightProblem, TurnedWeight, grid_operand_plans, panel_plans,
+    PANEL_VECTORS, GridOperand, Panel, RightOperand, RightProblem, TurnedWeight, grid_operand_plans,
     right_operand_plans, turned_weight_plans,
 )
+from weft.cost.graph.panel_width import PanelProblem, panel_plans
 from weft.cost.rules.padding import SkipPadding, padding_plans
 from weft.cost.rules.parallel import (
     MANY_INDICES, Parallel, SharedColumns, enough_tasks, parallel_plans, shared_column_plans,
@@ -147,7 +148,8 @@ __all__ = [
     "NARROW_BLOCK", "NEAR_STEPS", "NO_ROWS", "NO_TILE", "NarrowFactors", "NarrowWeight", "ORDER_BEAMS", "ORDER_STEPS",
     "OnePass", "OpenSize", "Order", "OrderProblem", "OuterOrder", "PACKED_AT_ONCE", "PANEL_VECTORS", "PLACEMENT_EXCHANGES",
     "INLINED_CALLS", "NESTED_CALLS",
-    "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM", "PadInput", "Panel", "Parallel", "PartExtent", "Plan", "Planner",
+    "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM", "PadInput", "Panel", "PanelProblem", "Parallel", "PartExtent", "Plan",
+    "Planner",
     "PrefixChunk",
     "Prefetch", "PrefetchSteps", "Probe", "Question", "RANGE_DEPTH", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
     "RightOperand", "RightProblem", "RoundedAttention", "RoundedFactors",

@@ -11,7 +11,7 @@ from tests.graph.checks import apply_pass, constant, one_output, ops, scalar
 from tests.graph.machines import WIDE
 from tests.graph.oracle import Oracle
 
-from weft.cost import Candidate, Choosing, RightOperand, panel_plans
+from weft.cost import Candidate, Choosing, PanelProblem, RightOperand, panel_plans
 from weft.graph import Graph, Value, print_graph
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.pack_matrices import pack_matrices
@@ -45,17 +45,27 @@ def test_panel_width() -> None:
     columns = (2, 10, 16, 17, 32, 48, 80, 96, 100, 128, 768, 1000, 2600)
 
     def widths(target: str) -> list[int]:
-        return [panel_plans(n, 32, parse_target(target))[0].decision.columns for n in columns]
+        return [panel_plans(PanelProblem(n, 32), parse_target(target))[0].decision.columns for n in columns]
 
     assert widths("cpu -mattr=avx512") == [2, 16, 16, 32, 32, 48, 48, 48, 64, 64, 64, 64, 64]
     assert widths("cpu -mattr=avx2") == [2, 16, 16, 24, 16, 24, 16, 24, 16, 16, 24, 24, 24]
+
+
+def test_panel_width_of_few_rows() -> None:
+    target = parse_target("cpu -mattr=avx2")
+
+    def width(rows: int | None) -> int:
+        return panel_plans(PanelProblem(857, 32, rows, 427), target)[0].decision.columns
+
+    assert [width(n) for n in (3, 4, 7, 8, 128, None)] == [24] * 6
+    assert [width(n) for n in (5, 6)] == [16] * 2  # one tile of all rows, for three vectors too high
 
 
 def test_text_before_and_after() -> None:
     g = built(lambda g, x: g.add("relu", [gemm(g, x, 5, 20, constant(g, 20, name="b"), trans_b=True)]), 3, 5)
     assert print_graph(apply_pass(g, packed)) == (
         "graph main(x: f32[3, 5]) -> (y):\n"
-        "  w_packed = constant f32[2, 5, 12]\n"
+        "  w_packed = constant f32[5, 5, 4]\n"
         "  b = constant f32[20]\n"
         "  gemm: f32[3, 20] = matmul_packed(x, w_packed, b, columns=20)\n"
         "  relu: f32[3, 20] = relu(gemm)\n"

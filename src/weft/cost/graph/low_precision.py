@@ -12,7 +12,8 @@ from typing import Final
 from weft.cost.demand import fma_cycles
 from weft.cost.graph.arithmetic import multiply_cycles
 from weft.cost.graph.memory import streaming_cycles
-from weft.cost.graph.packing import MANY_ROWS, PANEL_VECTORS, Panel, panel_plans, panel_vector_time
+from weft.cost.graph.packing import MANY_ROWS, PANEL_VECTORS, Panel, panel_vector_time
+from weft.cost.graph.panel_width import PanelProblem, panel_plans
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import best_of_each, by_cost
 from weft.cost.rules.fragment_tile import FragmentProduct, fragment_tile_plans
@@ -94,7 +95,7 @@ class GroupedOperands(Decision):
 def low_bit_panel_plans(columns: int, target: Target) -> list[Candidate[Panel]]:
     """Returns the widths of panels of weights of few bits, the narrow ones of `panel_plans`."""
     most = PANEL_VECTORS_OF_FEW_BITS * target.lanes(f32.bits)
-    return [c for c in panel_plans(columns, f32.bits, target) if c.decision.columns <= most]
+    return [c for c in panel_plans(PanelProblem(columns, f32.bits), target) if c.decision.columns <= most]
 
 
 def narrow_weight_plans(rows: int | None, size: int, target: Target) -> list[Candidate[NarrowWeight]]:

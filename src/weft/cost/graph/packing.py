@@ -30,9 +30,6 @@ LOAD_TIME: Final = 0.6
 one, relative to four wide, as measured on both machines. With 16 a tile four wide has two rows: 64 rows times 1024 x 1024 took
 1.12 of the time of tiles of 4 rows three wide, and of 6 rows two wide (Zen 4 held to AVX2, 2026-11-28)."""
 
-UNKNOWN_VECTORS: Final = 2 * PANEL_VECTORS
-"""Vectors of the longest row of a matrix of unknown width that counts."""
-
 FEWEST_ROWS: Final = 192
 """Rows from which on a matrix that is not constant is packed: with fewer, each of its elements is used too seldom."""
 
@@ -124,23 +121,6 @@ def panel_vector_time(vectors: int, target: Target, temporaries: int = 1) -> flo
     """
     rows = max(1, (target.isa.vector_registers - temporaries - vectors) // vectors)
     return WITHOUT_LOADS + LOAD_TIME * (rows + vectors) / (rows * vectors)
-
-
-def panel_plans(columns: int | None, bits: int, target: Target) -> list[Candidate[Panel]]:
-    """Returns the widths of panels of elements of *bits*, by the time of all panels, padding included.
-
-    Few columns have panels of a power of two. Where it is not known how many there are, None, the time is the mean of that of
-    some numbers.
-    """
-    lanes = target.lanes(bits)
-    if columns is not None and columns <= lanes:
-        return [Candidate(Panel(1 << (columns - 1).bit_length()), 1.0)]
-    vectors = [-(-columns // lanes)] if columns is not None else range(1, UNKNOWN_VECTORS + 1)
-
-    def time(v: int) -> float:
-        return sum(-(-n // v) for n in vectors) / len(vectors) * v * panel_vector_time(v, target)
-
-    return by_cost([Candidate(Panel(lanes * v), time(v)) for v in range(PANEL_VECTORS, 0, -1)])
 
 
 @dataclass(frozen=True)

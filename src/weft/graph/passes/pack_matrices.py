@@ -27,6 +27,7 @@ from weft.cost import (
     WIDENING_OPERATIONS,
     GridOperand,
     Panel,
+    PanelProblem,
     Planner,
     RightOperand,
     RightProblem,
@@ -71,6 +72,7 @@ class _Packing:
         self.on_grid = _rounded_on_grid(planner, precision)
         self.uses = Counter(v for n in graph.nodes for v in n.inputs)
         self.panels: dict[tuple[Value, bool], Value] = {}
+        self.rows = {} if planner.is_grid else _rows_by_constant(graph)
         self.kept: dict[Node, bool] = {}
         self.packed = {
             n.inputs[1]: _is_transposed(n)
@@ -218,8 +220,8 @@ class _Packing:
     def _panels(self, new: Graph, b: Value, trans: bool) -> Value:
         key = (b, trans)
         if key not in self.panels:
-            columns = b.shape[-2 if trans else -1]
-            plans = partial(panel_plans, int(columns.value) if isinstance(columns, Const) else None, b.dtype.bits)
+            depth, columns = (_known(e) for e in (b.shape[-2:] if not trans else b.shape[-2:][::-1]))
+            plans = partial(panel_plans, PanelProblem(columns, b.dtype.bits, self.rows.get(b), depth))
             block = self.planner.decide(subject_of(b.name), Panel, plans).columns
             self.panels[key] = new.add("pack_matrix", [b], name=f"{b.name}_packed", block=block, trans=trans)
         return self.panels[key]
@@ -364,6 +366,16 @@ def _problem(node: Node, a: Value, b: Value, *, is_transposed: bool) -> RightPro
         rearranged=is_transposed or _is_rearranged(b),
         is_parameter=isinstance(b, Parameter),
     )
+
+
+def _rows_by_constant(graph: Graph) -> dict[Value, int]:
+    """Returns the most rows that each constant matrix is multiplied by, for those of which all products have a known number."""
+    found: dict[Value, list[int | None]] = {}
+    for node in graph.nodes:
+        b = _right(node)
+        if isinstance(b, Constant) and b.rank == 2:
+            found.setdefault(b, []).append(product_rows(node))
+    return {b: max(known) for b, rows in found.items() if len(known := [r for r in rows if r is not None]) == len(rows)}
 
 
 def _known(e: Expr) -> int | None:
