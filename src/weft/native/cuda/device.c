@@ -4,28 +4,6 @@
 #define NOT_WAITING_FOR_OTHERS 1 /* a flag of streams */
 #define WITHOUT_TIME 2           /* a flag of events */
 
-static __thread weft_cuda_failure failed;
-static __thread int has_failed;
-
-void weft_cuda_fail(weft_cuda_failure failure) {
-  if (!has_failed) failed = failure; /* the first explains the others */
-  has_failed = 1;
-}
-
-int32_t weft_cuda_checked(const char *function, int32_t status) {
-  weft_cuda_failure failure = {function, status, 0, 0};
-  if (status == 0) return WEFT_OK;
-  weft_cuda_fail(failure);
-  return DEVICE_FAILED;
-}
-
-int weft_cuda_take_failure(weft_cuda_failure *failure) {
-  int was = has_failed;
-  *failure = failed;
-  has_failed = 0;
-  return was;
-}
-
 /* What a call uses. */
 static void *address_of(const block *b) { return b == NULL ? NULL : (void *)(uintptr_t)b->address; }
 
@@ -64,9 +42,7 @@ static int32_t call_launch(void *state, int32_t kernel, const int64_t grid[6], c
 }
 
 static int32_t call_wait(void *state) { return weft_cuda_wait((call *)state); }
-
 static int32_t call_follow(void *state, void *stream) { return weft_cuda_follow((call *)state, stream); }
-
 static int32_t call_submit(void *state, int64_t *known) { return weft_cuda_submit_known((call *)state, known); }
 
 /* Launches that are noted are to be told one by one; those that wait to be handed over come first. */

@@ -12,7 +12,6 @@ static const struct {
               {"f4e2m1fn", 1}, {"int4", 1}, {"uint4", 1}, {"int2", 1}, {"uint2", 1}};
 
 const char *weft_dtype_name(int32_t dtype) { return dtype < 0 || dtype > WEFT_UINT2 ? "?" : DTYPES[dtype].name; }
-
 int32_t weft_dtype_bytes(int32_t dtype) { return dtype < 0 || dtype > WEFT_UINT2 ? 0 : DTYPES[dtype].bytes; }
 
 int64_t weft_tensor_bytes(const weft_tensor *tensor) {

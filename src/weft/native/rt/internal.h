@@ -34,10 +34,11 @@ int32_t weft_header_read(weft_model *model, const prefix *p, const uint8_t *head
 uint64_t weft_checksum_piece(const uint8_t *data, int64_t bytes);
 uint64_t weft_checksum_add(uint64_t sum, uint64_t piece);
 
-/* Errors in words, without stdio. An error may be NULL, but where weft_say adds to its text. weft_fail returns the status; in its
- * format {s} stands for the text, {0} to {3} for the numbers. */
+/* Errors in words, without stdio. An error may be NULL, but where weft_say and weft_say_number add to its text. weft_fail returns
+ * the status; in its format {s} stands for the text, {0} to {3} for the numbers. */
 int32_t weft_fail(weft_error *error, int32_t status, const char *format, const char *text, const int64_t *numbers);
 void weft_say(weft_error *error, const char *text);
+void weft_say_number(weft_error *error, int64_t number);
 int32_t weft_no_memory(weft_error *error);
 int32_t weft_damaged(weft_error *error);
 int32_t weft_same(const char *a, const char *b); /* whether two texts are */

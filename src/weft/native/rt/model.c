@@ -3,16 +3,6 @@
 
 #include "internal.h"
 
-#define AT(field, offset) (offsetof(weft_ctx, field) == (offset))
-typedef char offsets_are_those_of_generated_code[
-    AT(parallel_for, 0) && AT(arena, 8) && AT(arena_bytes, 16) && AT(constants, 24) && AT(alloc, 32) && AT(free, 40) &&
-    AT(threads, 48) && AT(failed_assert, 52) && AT(detail, 56) && AT(arena_needed, 88) &&
-    AT(outside, 96) && AT(output, 104) && AT(keep, 112) && AT(host, 120) ? 1 : -1];
-
-int32_t weft_serial_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n) {
-  return n > 0 ? fn(ctx, args, 0, n) : WEFT_OK;
-}
-
 void weft_ctx_init(weft_ctx *ctx, const void *constants, int32_t threads) {
   static const weft_ctx empty;
   *ctx = empty;
