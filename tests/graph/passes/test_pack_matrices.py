@@ -54,11 +54,12 @@ def test_panel_width() -> None:
 def test_panel_width_of_few_rows() -> None:
     target = parse_target("cpu -mattr=avx2")
 
-    def width(rows: int | None) -> int:
-        return panel_plans(PanelProblem(857, 32, rows, 427), target)[0].decision.columns
+    def width(rows: int | None, bits: int = 32) -> int:
+        return panel_plans(PanelProblem(857, bits, rows, 427), target)[0].decision.columns
 
     assert [width(n) for n in (3, 4, 7, 8, 128, None)] == [24] * 6
     assert [width(n) for n in (5, 6)] == [16] * 2  # one tile of all rows, for three vectors too high
+    assert width(5, bits=16) == width(None, bits=16)
 
 
 def test_text_before_and_after() -> None:

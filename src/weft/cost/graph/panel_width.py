@@ -15,6 +15,7 @@ from weft.cost.graph.packing import PANEL_VECTORS, Panel, panel_vector_time
 from weft.cost.plans.plan import Candidate
 from weft.cost.plans.planner import by_cost
 from weft.cost.rules.contraction import TileProblem, tile_plans
+from weft.support.dtypes import f32
 from weft.targets import Target
 
 UNKNOWN_VECTORS: Final = 2 * PANEL_VECTORS
@@ -65,9 +66,10 @@ def panel_plans(p: PanelProblem, target: Target) -> list[Candidate[Panel]]:
 def _tiles_cycles(p: PanelProblem, vectors: int, target: Target) -> float:
     """Returns the cycles of a product in the best tiles that are as wide as panels of *vectors*.
 
-    They are infinite where its sizes are not known, or the rows are too few.
+    They are infinite where they are not estimated: its sizes are not known, the rows are too few, or elements are narrower than
+    the sums, whose vectors a panel has more of then.
     """
-    if p.rows is None or p.rows < FEWEST_ROWS or not p.depth or p.columns is None:
+    if p.rows is None or p.rows < FEWEST_ROWS or not p.depth or p.columns is None or p.bits < f32.bits:
         return inf
     width, element = target.lanes(p.bits) * vectors, p.bits // 8
     problem = TileProblem(
