@@ -66,7 +66,7 @@ def test_text_before_and_after() -> None:
     g = built(lambda g, x: g.add("relu", [gemm(g, x, 5, 20, constant(g, 20, name="b"), trans_b=True)]), 3, 5)
     assert print_graph(apply_pass(g, packed)) == (
         "graph main(x: f32[3, 5]) -> (y):\n"
-        "  w_packed = constant f32[5, 5, 4]\n"
+        "  w_packed = constant f32[2, 5, 12]\n"
         "  b = constant f32[20]\n"
         "  gemm: f32[3, 20] = matmul_packed(x, w_packed, b, columns=20)\n"
         "  relu: f32[3, 20] = relu(gemm)\n"

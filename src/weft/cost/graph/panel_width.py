@@ -64,7 +64,7 @@ def panel_plans(p: PanelProblem, target: Target) -> list[Candidate[Panel]]:
 
 @lru_cache(maxsize=1024)
 def _tiles_cycles(p: PanelProblem, vectors: int, target: Target) -> float:
-    """Returns the cycles of a product in the best tiles that are as wide as panels of *vectors*.
+    """Returns the cycles of a product in the best tiles that are a panel of *vectors* wide.
 
     They are infinite where they are not estimated: its sizes are not known, the rows are too few, or elements are narrower than
     the sums, whose vectors a panel has more of then.
@@ -82,4 +82,5 @@ def _tiles_cycles(p: PanelProblem, vectors: int, target: Target) -> float:
         left_stride=p.depth * element,
         right_stride=width * element,
     )
-    return min([c.cycles for c in tile_plans(problem, target) if c.decision.width == width], default=inf)
+    tiles = [c for c in tile_plans(problem, target) if (c.decision.columns, c.decision.width) == (1, width)]
+    return min([c.cycles for c in tiles], default=inf)
