@@ -28,7 +28,7 @@ On one core of AMD's Zen 3, 5 rows times 427 x 857 took 0.73 in one tile of two 
 three, and 6 rows 0.87; the estimate is 0.79 and 0.91.
 """
 
-FEWEST_ROWS: Final = 3
+FEWEST_ESTIMATED_ROWS: Final = 3
 """Rows from which on tiles are estimated: one or two take as long as reading the matrix, in panels of any width."""
 
 
@@ -69,7 +69,7 @@ def _tiles_cycles(p: PanelProblem, vectors: int, target: Target) -> float:
     They are infinite where they are not estimated: its sizes are not known, the rows are too few, or elements are narrower than
     the sums, whose vectors a panel has more of then.
     """
-    if p.rows is None or p.rows < FEWEST_ROWS or not p.depth or p.columns is None or p.bits < f32.bits:
+    if p.rows is None or p.rows < FEWEST_ESTIMATED_ROWS or not p.depth or p.columns is None or p.bits < f32.bits:
         return inf
     width, element = target.lanes(p.bits) * vectors, p.bits // 8
     problem = TileProblem(

@@ -375,7 +375,7 @@ def _rows_by_constant(graph: Graph) -> dict[Value, int]:
         b = _right(node)
         if isinstance(b, Constant) and b.rank == 2:
             found.setdefault(b, []).append(product_rows(node))
-    return {b: max(known) for b, rows in found.items() if len(known := [r for r in rows if r is not None]) == len(rows)}
+    return {b: max([r for r in rows if r is not None]) for b, rows in found.items() if None not in rows}
 
 
 def _known(e: Expr) -> int | None:
