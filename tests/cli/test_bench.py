@@ -220,6 +220,13 @@ def test_the_roofline_as_a_picture(tmp_path: Path, name: str, begins: bytes) -> 
         assert (tmp_path / "again.svg").read_bytes() == drawn
 
 
+@pytest.mark.parametrize("option", ["--ablate", "--roofline"])
+def test_another_option_in_the_place_of_the_model(cli: Cli, option: str) -> None:
+    done = cli("bench", "dense.onnx", option, "--threads", "1")
+    hint = f"write the model right after it: weft bench {option} MODEL"
+    assert (done.code, done.err) == (1, f"error: {option} is given --threads as its model\n  hint: {hint}\n")
+
+
 @pytest.mark.usefixtures("not_alone")
 def test_a_saved_model(cli: Cli, mlp_weft: Path) -> None:
     shutil.copy(mlp_weft, "mlp.weft")

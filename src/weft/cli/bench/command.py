@@ -153,7 +153,11 @@ def check_not_compiled(path: Path, target: str, records: Path | None) -> None:
 
 
 def check_model(path: Path, option: str) -> None:
-    """Raises `InputError` if a saved model is given where one is compiled anew, as *option* asks."""
+    """Raises `InputError` if *option*, which compiles a model anew, is given a saved model, or another option in its place."""
+    if str(path).startswith("--"):
+        raise InputError(
+            f"{option} is given {path} as its model", hint=f"write the model right after it: weft bench {option} MODEL"
+        )
     if is_artifact(path):
         raise InputError(
             f"{path} is compiled already, and {option} compiles a model anew",
