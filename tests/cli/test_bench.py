@@ -13,11 +13,17 @@ from tests.cli.commands import Cli
 from tests.support.devices import needs_opencl
 
 from weft.cli.bench import peak, roofline, roofline_picture
+from weft.cli.bench.ablate import Ablated
 from weft.cli.bench.engines import Weft, engine
 from weft.cli.bench.measure import DIFFERS, Timed, difference, ratio, row
+from weft.cli.bench.optimizations import Optimization, optimizations_of
+from weft.cli.onnx_builder import GraphBuilder
+from weft.cost import Layout
+from weft.driver.build import build
 from weft.driver.measure.limits import Limit
 from weft.driver.measure.roofline import Level, Roofs, Standing
 from weft.support.knobs import KNOBS
+from weft.targets import cpu
 
 ROW = {
     "model",
@@ -173,9 +179,17 @@ def test_nothing_to_time_is_a_usage_error(cli: Cli) -> None:
 def test_what_each_optimization_is_worth(cli: Cli) -> None:
     done = cli("bench", "--ablate", "dense.onnx", "--shape", "batch=8", "--seconds", "0.1", "--json", "out.json")
     assert (done.code, done.err) == (0, "")
-    assert [line.split()[0] for line in done.out.splitlines()[2:]] == list(KNOBS)
-    rows = json.loads(Path("out.json").read_text())["rows"]
-    assert [r["without"] for r in rows] == list(KNOBS)
+    *table, last = done.out.splitlines()[2:]
+    figures = json.loads(Path("out.json").read_text())
+    rows = figures["rows"]
+    assert [line.split()[0] for line in table] == [r["without"] for r in rows]
+    assert last == f"the same code without: {', '.join(figures['same_code'])}"
+    named = {r["without"] for r in rows} | set(figures["same_code"])
+    assert named >= set(KNOBS) | {"fold_packed_constants", "pack_matrices", "partition_loops"}
+    assert {r["kind"] for r in rows} >= {"knob", "graph pass"}
+    assert {"layout", "winograd"} <= set(figures["same_code"])
+    others = [r["ratio"] for r in rows if r["kind"] != "knob"]
+    assert others == sorted(others, reverse=True)
     for r in rows:
         assert r["model"] == "dense"
         assert r["threads"] == 1 or r["without"] == "parallel"
@@ -185,11 +199,28 @@ def test_what_each_optimization_is_worth(cli: Cli) -> None:
 
 
 def test_an_optimization_that_changes_results_fails(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Weft.outputs
-    monkeypatch.setattr(Weft, "outputs", lambda self: [y + len(self.without) for y in real(self)])
+    real = Ablated.outputs
+    monkeypatch.setattr(Ablated, "outputs", lambda self: [y + (self.off is not None) for y in real(self)])
     done = cli("bench", "--ablate", "dense.onnx", "--seconds", "0.1")
     assert done.code == 1
-    assert done.err.startswith("error: without fusion the outputs differ by ")
+    assert done.err.startswith("error: without prepacking the outputs differ by ")
+
+
+def test_optimizations_of_a_model() -> None:
+    g = GraphBuilder("convolution")
+    x = g.op("Conv", g.input("x", (1, 16, 14, 14)), g.normal((32, 16, 3, 3), 0.1), pads=[1] * 4)
+    g.output(g.op("Relu", x), "y")
+    made = build(g.model(), cpu("avx2"))
+    found = {o.name: o for o in optimizations_of(made)}
+    assert found["choose_layouts"] == Optimization("graph pass", "choose_layouts", "a pass over the graph")
+    assert found["choose_layouts"].passes == ("choose_layouts=off",)
+    assert "vectorize" not in found  # nothing can be made without it
+    assert found["partition_loops"].kind == "loop pass"
+    layout = found["Layout"]
+    assert (layout.kind, layout.meaning, layout.passes, layout.without) == ("decision", Layout.question, (), ())
+    plain = build(g.model(), cpu("avx2"), choose=layout.choose)
+    assert not any(isinstance(s.decision, Layout) and not s.decision.is_plain for s in plain.graph_plan.steps)
+    assert "Layout" not in {o.name for o in optimizations_of(plain)}
 
 
 ROOFS = Roofs(100.0, [Level("L1", 32768, 400.0), Level("DRAM", float("inf"), 20.0)])

@@ -115,7 +115,7 @@ def test_the_trace(cli: Cli) -> None:
     tracks = check_trace(trace)
     assert trace["otherData"]["model"] == "conv.onnx"
     assert [e["name"] for e in tracks[2, 1]] == ["run", "conv2d_relu"]
-    assert {e["cat"] for e in tracks[1, 1]} == {"stage", "kernel", "pass"}
+    assert {e["cat"] for e in tracks[1, 1]} == {"stage", "graph pass", "kernel", "pass"}
 
 
 def test_a_place_for_the_trace_is_looked_for_first(cli: Cli) -> None:

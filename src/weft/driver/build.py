@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -44,6 +44,7 @@ from weft.graph import (
     GRAPH_PASSES,
     FusedGraph,
     Graph,
+    GraphReport,
     MemoryPlan,
     Node,
     Value,
@@ -81,8 +82,8 @@ class Compilation:
     the key of a group to its kernel, and `requests` to the `KernelRequest` from which it was built. `plan` is the memory plan,
     `host` the host program, which declares and calls the kernels. `graph_plan` holds the decisions about the graph, and
     `choices` the questions they answer (empty for a given plan). `graph_record` is the tuning record of that plan, if any;
-    `records` holds the lookups of records. `seconds` maps each stage to its time, `spans` has the timeline of the stages and of
-    each kernel that was not cached, and `files` lists the files of the model.
+    `records` holds the lookups of records. `seconds` maps each stage to its time, `spans` has the timeline of the stages, of
+    the passes over the graph, and of each kernel that was not cached, and `files` lists the files of the model.
     """
 
     source: Graph
@@ -227,11 +228,14 @@ class GraphStages:
     def made_by(self, planner: Planner) -> tuple[FusedGraph, Planner]:
         """Returns the kernels that the decisions of *planner* give."""
         self.clock.begin("optimize")
-        optimized = optimize_graph(self.source, self.target, self.options, self.cache, self.pool, planner)
+        optimized = optimize_graph(self.source, self.target, self.options, self.cache, self.pool, planner, self._note)
         self.clock.begin("plan")
         fused = fuse_graph(optimized, self.target, self.options, planner, self.schedules)
         planner.finish()
         return fused, planner
+
+    def _note(self, report: GraphReport) -> None:
+        self.clock.passed(report.name, report.seconds, changed=report.changed)
 
 
 def check_passes(options: CompileOptions, target: Target) -> None:
@@ -265,15 +269,16 @@ def optimize_graph(
     cache: Cache | None,
     pool: Executor | None = None,
     planner: Planner | None = None,
+    trace: Callable[[GraphReport], None] | None = None,
 ) -> Graph:
     """Returns *graph* after the passes that the options ask for; code that computes constants is compiled in *pool*.
 
-    Choices are put to *planner*, or the cheapest are taken.
+    Choices are put to *planner*, or the cheapest are taken; *trace* receives a report of each pass.
     """
     if options.verify:
         verify_graph(graph)
     evaluator = NativeEvaluator(evaluation_target(target), cache, verify=options.verify, pool=pool)
-    return optimize(graph, target, evaluator, options, planner=planner, verify=options.verify)
+    return optimize(graph, target, evaluator, options, planner=planner, verify=options.verify, trace=trace)
 
 
 def fuse_graph(

@@ -49,6 +49,11 @@ class Clock:
         if self._progress is not None:
             self._progress(self._stage, done, self._total)
 
+    def passed(self, name: str, seconds: float, *, changed: bool) -> None:
+        """Keeps a pass over the graph that ends now, as a part of the stage."""
+        now = perf_counter()
+        self.spans.append(Span(name, "graph pass", now - seconds, now, facts={"changed": changed}))
+
     def end(self) -> None:
         """Ends the stage."""
         if self._stage:
@@ -59,4 +64,4 @@ class Clock:
     @property
     def seconds(self) -> dict[str, float]:
         """The seconds of each stage."""
-        return {s.name: s.end - s.begin for s in self.spans}
+        return {s.name: s.end - s.begin for s in self.spans if s.kind == "stage"}

@@ -3,9 +3,9 @@
 weft.compile(model, without=("winograd", "parallel"))
 
 A knob is declared here, for optimizations that users know, of several passes or of none; a pass names those that switch it off
-(`support.passes.Pass.knobs`). A pass alone is skipped by its name (`Switches.passes`). The option `without` of
-`weft.compile`, `--without` of the commands and the rows of `weft bench --ablate` are this table. It stands apart from the passes,
-since looking for a compiled model in the cache, and showing a command's help, import none of them.
+(`support.passes.Pass.knobs`). A pass alone is skipped by its name (`Switches.passes`). The option `without` of `weft.compile`,
+`--without` of the commands and the first rows of `weft bench --ablate` are this table. It stands apart from the passes, since
+looking for a compiled model in the cache, and showing a command's help, import none of them.
 """
 
 from __future__ import annotations

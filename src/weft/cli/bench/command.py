@@ -42,7 +42,8 @@ def bench(
     ] = None,
     peak: Annotated[bool, typer.Option("--peak", help="Measure the machine's peak rates instead.")] = False,
     ablate: Annotated[
-        Path | None, typer.Option("--ablate", metavar="MODEL", help="Time a model without each optimization instead.")
+        Path | None,
+        typer.Option("--ablate", metavar="MODEL", help="Time a model without each optimization, pass and decision."),
     ] = None,
     roofline: Annotated[
         Path | None,

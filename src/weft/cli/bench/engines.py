@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -49,15 +49,14 @@ PLAIN: Final = Compiling()
 
 
 class Weft:
-    """Weft, called as a user calls it, compiled as told and *without* some of its optimizations."""
+    """Weft, called as a user calls it, compiled as told."""
 
     name = "weft"
     model: Model
     inputs: Arrays
 
-    def __init__(self, progress: Progress | None = None, without: Sequence[str] = (), how: Compiling = PLAIN) -> None:
+    def __init__(self, progress: Progress | None = None, how: Compiling = PLAIN) -> None:
         self.progress = progress
-        self.without = without
         self.how = how
 
     def load(self, path: Path, threads: int) -> None:
@@ -72,7 +71,6 @@ class Weft:
             records=self.how.records,
             cache=False,
             progress=self.progress,
-            without=self.without,
         )
 
     def bind(self, inputs: Arrays) -> None:

@@ -123,7 +123,7 @@ def words_of(decision: Decision) -> str:
     """Returns the alternative taken, in a few words: `14 x 32 elements`, `inlined`; by its fields if nothing better."""
     if type(decision) in EITHER:
         yes, no = EITHER[type(decision)]
-        return yes if any(vars(decision).values()) else no
+        return no if decision.is_plain else yes
     fields = {name.replace("_", " "): value for name, value in vars(decision).items()}
     if len(fields) == 1:
         [(name, value)] = fields.items()

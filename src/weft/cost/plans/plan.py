@@ -37,6 +37,11 @@ class Decision:
     def __init_subclass__(cls) -> None:
         DECISIONS[cls.__name__] = cls
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it leaves the program as it is: each of its fields is false, zero or empty."""
+        return not any(vars(self).values())
+
 
 D = TypeVar("D", bound=Decision)
 
