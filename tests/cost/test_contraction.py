@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft.cost import Tile, TileProblem, cheapest, tile_cycles, tile_plans
-from weft.cost.rules.contraction import OPEN_ROWS
+from weft.cost.rules.contractions.contraction import OPEN_ROWS
 from weft.targets import Target, cpu
 
 WIDE = cpu("avx512").having(

@@ -26,16 +26,16 @@ from weft.cost.effort import (
 )
 from weft.cost.fusion import LARGEST_GROUP, LARGEST_POWER, Recompute, recomputation_plans
 from weft.cost.graph.channel_blocks import group_blocks, input_block, output_block
-from weft.cost.rules.contraction import (
+from weft.cost.rules.contractions.contraction import (
     Order, OrderProblem, Tile, TileProblem, order_plans, tile_cycles, tile_plans,
 )
-from weft.cost.rules.dot_product import DotInstruction, dot_plans
+from weft.cost.rules.contractions.dot_product import DotInstruction, dot_plans
 from weft.cost.rules.matrix_tiles import MatrixTile, MatrixTileProblem, matrix_tile_plans
 from weft.cost.footprint import LoopNest, bytes_of, bytes_touched, nests, ranges_of, step_along
 from weft.cost.rules.fragment_tile import BATCHED_FETCHES, FragmentProduct, FragmentTile, fragment_tile_plans
-from weft.cost.rules.gemv import Gemv, gemv_plans
+from weft.cost.rules.contractions.gemv import Gemv, gemv_plans
 from weft.cost.rules.inlining import Inline, inline_plans, rearrangement_plans, turned_rows_plans
-from weft.cost.rules.k_blocking import (
+from weft.cost.rules.contractions.k_blocking import (
     ColumnBlock, DepthProblem, KBlocks, RowBlock, column_block_plans, k_block_plans, row_block_plans,
 )
 from weft.cost.graph.implicit_products import (
@@ -65,7 +65,8 @@ from weft.cost.graph.packing import (
     right_operand_plans, turned_weight_plans,
 )
 from weft.cost.graph.panel_width import PanelProblem, panel_plans
-from weft.cost.rules.padding import SkipPadding, padding_plans
+from weft.cost.rules.contractions.panel_packing import PackPanel, pack_panel_plans
+from weft.cost.rules.contractions.padding import SkipPadding, padding_plans
 from weft.cost.rules.parallel import (
     MANY_INDICES, Parallel, SharedColumns, enough_tasks, parallel_plans, shared_column_plans,
 )
@@ -79,7 +80,7 @@ from weft.cost.plans.plan import PROGRAM, Candidate, D, Decision, Plan, Step, pa
 from weft.cost.plans.planner import (
     Accept, Candidates, Choose, Choosing, Following, Planner, Question, SolveJointly, Takes, by_cost, cheapest,
 )
-from weft.cost.rules.prefetch import (
+from weft.cost.rules.contractions.prefetch import (
     FusePanels, ImageProblem, Prefetch, PrefetchSteps, StreamProblem, fuse_panel_plans, prefetch_plans,
     prefetch_step_plans, streams_of,
 )
@@ -100,7 +101,7 @@ from weft.cost.rules.reduction import (
 from weft.cost.rules.rows import (
     OnePass, RowsAtOnce, SharePatches, one_pass_plans, patch_plans, rows_at_once_plans,
 )
-from weft.cost.rules.contraction_rules import Rule, depth_plans, gemv_or_tiles, rule_plans
+from weft.cost.rules.contractions.contraction_rules import Rule, depth_plans, gemv_or_tiles, rule_plans
 from weft.cost.rules.sketch import (
     CacheTile, InnerOrder, OuterOrder, PadInput, ReduceOrder, ReduceTile, RegisterTile, SketchProblem, cache_tile_plans,
     inner_order_plans, may_unroll, may_write, outer_order_plans, pad_input_plans, padded_parts, reduce_order_plans,
@@ -147,7 +148,7 @@ __all__ = [
     "MOST_UNROLLED_STEPS", "MOST_UNSWITCHED", "MOST_WINDOW_TAPS", "MatrixTile", "MatrixTileProblem", "MergeAxes",
     "NARROW_BLOCK", "NEAR_STEPS", "NO_ROWS", "NO_TILE", "NarrowFactors", "NarrowWeight", "ORDER_BEAMS", "ORDER_STEPS",
     "OnePass", "OpenSize", "Order", "OrderProblem", "OuterOrder", "PACKED_AT_ONCE", "PANEL_VECTORS", "PLACEMENT_EXCHANGES",
-    "INLINED_CALLS", "NESTED_CALLS",
+    "INLINED_CALLS", "NESTED_CALLS", "PackPanel",
     "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM", "PadInput", "Panel", "PanelProblem", "Parallel", "PartExtent", "Plan",
     "Planner",
     "PrefixChunk",
@@ -180,7 +181,8 @@ __all__ = [
     "l3_cycles", "load_cycles", "low_bit_panel_plans", "matrix_tile_plans", "may_unroll", "may_write", "memory_cycles",
     "merge_plans", "most_parts", "multiply_cycles",
     "narrow_convolution_plans", "narrow_factor_plans", "narrow_weight_plans", "nest_cycles",
-    "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block", "packing_cycles",
+    "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block", "pack_panel_plans",
+    "packing_cycles",
     "pad_input_plans", "padded_parts", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans",
     "plain_cycles", "possible_cases", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "prefix_chunk_plans",
     "ranges_of",

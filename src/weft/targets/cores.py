@@ -121,6 +121,7 @@ _ZEN3: Final = KnownCore(
     loads_per_cycle=1.5,
     forwarding_latency=8,
     l2_speed=32.0,
+    scattered_part=0.45,
     memory_speed=6.0,
     read_ahead_uses=1 << 20,
     l3_share=8 << 20,

@@ -10,7 +10,7 @@ from tests.support.jit import load
 from tests.support.machines import SERVER
 
 from weft import te
-from weft.cost.rules.gemv import ROWS
+from weft.cost.rules.contractions.gemv import ROWS
 from weft.loop import Program
 from weft.lower import lower
 from weft.schedule import schedule_program

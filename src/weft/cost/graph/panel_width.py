@@ -14,7 +14,7 @@ from typing import Final
 from weft.cost.graph.packing import PANEL_VECTORS, Panel, panel_vector_time
 from weft.cost.plans.plan import Candidate
 from weft.cost.plans.planner import by_cost
-from weft.cost.rules.contraction import TileProblem, tile_plans
+from weft.cost.rules.contractions.contraction import TileProblem, tile_plans
 from weft.support.dtypes import f32
 from weft.targets import Target
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from weft.cost.demand import fma_cycles
 from weft.cost.plans.plan import Candidate, Decision
-from weft.cost.rules.dot_product import dot_plans
+from weft.cost.rules.contractions.dot_product import dot_plans
 from weft.support.dtypes import DType
 from weft.targets import Target
 from weft.targets.instructions import (

@@ -40,6 +40,7 @@ from weft.schedule.rules.block_facts import (
     uses_axis,
 )
 from weft.schedule.rules.cpu.contractions.computed_panel import compute_panel
+from weft.schedule.rules.cpu.contractions.packed_panel import is_packed, pack_panel
 from weft.schedule.rules.cpu.contractions.skip_padding import put_channels_inside, skip_padding, skipping
 from weft.schedule.rules.cpu.contractions.tile_roles import Part, Roles, parts_of, roles_of
 from weft.schedule.rules.cpu.epilogue import epilogue_block
@@ -76,7 +77,9 @@ def tile_nest(
     around = len(s.loops(finish)) - len([f for f in loops if f is not None])
     parts, own = split_parts(s, block, loops)
     roles, near = _roles_and_order(ref, block, parts, p)
-    tile = _tile(ref, block, parts, roles, p, instruction, by_rows=near)
+    problem = tile_problem(block, parts, roles, by_rows=near)
+    packed = share and not near and not instruction and is_packed(s, ref, parts, roles, problem, p)
+    tile = _tile(ref, replace(problem, right_stride=0) if packed else problem, p, instruction)
     outer, inner, last = _split_in_tiles(s, own, parts, roles, tile)
     outer = outer if near else _outer_order(outer, parts, roles)
     s.reorder([*outer, *inner, last])
@@ -97,9 +100,10 @@ def tile_nest(
     whole = fuse_panel_loops(s, ref, whole, innermost, tile.width, p)
     panel: set[BlockRef] = set()
     if share:
-        whole, panel = compute_panel(s, ref, whole, lanes)
+        whole, panel = (pack_panel if packed else compute_panel)(s, ref, whole, lanes)
         parallelize(s, ref, whole, p)
-    prefetch_streams(s, ref, innermost, len(s.loops(ref)) - inside, tile.width, p, cut)
+    if not packed:
+        prefetch_streams(s, ref, innermost, len(s.loops(ref)) - inside, tile.width, p, cut)
     if skipped is None:
         prefetch_window_steps(s, ref, innermost, len(s.loops(ref)) - inside, sums, p)
     if one_instruction is not None:
@@ -205,10 +209,7 @@ def _column_axis(parts: Sequence[Part], roles: Roles) -> Var | None:
     return None if roles.column is None else parts[roles.column].axis.var
 
 
-def _tile(
-    ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: Planner, instruction: str, *, by_rows: bool
-) -> Tile:
-    problem = tile_problem(block, parts, roles, by_rows=by_rows)
+def _tile(ref: BlockRef, problem: TileProblem, p: Planner, instruction: str) -> Tile:
     if instruction and (shape := INTRINSICS[instruction].dot) is not None:
         problem = _by_instruction(problem, shape)
     return p.decide(ref.name, Tile, lambda m: tile_plans(_on_machine(problem, instruction, m), m))

@@ -7,13 +7,8 @@ from dataclasses import dataclass
 
 from weft.cost.demand import fma_cycles, l3_cycles, load_cycles
 from weft.cost.plans.plan import Candidate, Decision
-from weft.cost.rules.contraction import NEAR_ROWS, shares_panels
+from weft.cost.rules.contractions.contraction import NEAR_ROWS, ROWS_AHEAD, shares_panels
 from weft.targets import Target
-
-ROWS_AHEAD = 16
-"""The most rows that prefetches run ahead in a matrix that is not in panels. 65 rows times 263 x 1296 took 0.95 of the time
-without any with 4 or 8, 0.97 with 16, 1.03 with 32, 1.13 with 64; 4 matrices of 87 x 707 times 707 x 147 0.95 to 1.00 with up to
-16, 0.99 with more (Zen 4 held to AVX2, 2026-11-28)."""
 
 
 @dataclass(frozen=True)

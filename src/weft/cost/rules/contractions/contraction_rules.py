@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from weft.cost.demand import fma_cycles, l2_cycles, l3_cycles, memory_cycles
 from weft.cost.graph.memory import L2_SHARE
 from weft.cost.plans.plan import Candidate, Decision
-from weft.cost.rules.contraction import best_tile_cycles
-from weft.cost.rules.gemv import ROWS, is_far
-from weft.cost.rules.k_blocking import DepthProblem, is_deep, is_scattered, k_blocked_cycles
-from weft.cost.rules.padding import LEAST_SHARE
+from weft.cost.rules.contractions.contraction import best_tile_cycles
+from weft.cost.rules.contractions.gemv import ROWS, is_far
+from weft.cost.rules.contractions.k_blocking import DepthProblem, is_deep, is_scattered, k_blocked_cycles
+from weft.cost.rules.contractions.padding import LEAST_SHARE
 from weft.cost.rules.sketch import SKETCHED
 from weft.targets import Target
 

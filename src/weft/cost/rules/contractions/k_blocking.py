@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from weft.cost.graph.memory import L2_SHARE
 from weft.cost.graph.packing import PANEL_VECTORS
 from weft.cost.plans.plan import Candidate, Decision
-from weft.cost.rules.contraction import NEAR_ROWS, TileProblem, tile_cycles, tile_plans
+from weft.cost.rules.contractions.contraction import NEAR_ROWS, TileProblem, tile_cycles, tile_plans
 from weft.cost.rules.parallel import wanted_tasks
 from weft.targets import Target
 

@@ -74,6 +74,16 @@ NEAR_L2_SHARE = 0.25
 RESULT_SHARE = 0.75
 """The part of the second-level cache that a result may fill and stay there."""
 
+ROWS_AHEAD = 16
+"""The most rows that prefetches run ahead in a matrix that is not in panels. 65 rows times 263 x 1296 took 0.95 of the time
+without any with 4 or 8, 0.97 with 16, 1.03 with 32, 1.13 with 64; 4 matrices of 87 x 707 times 707 x 147 0.95 to 1.00 with up to
+16, 0.99 with more (Zen 4 held to AVX2, 2026-11-28)."""
+
+READ_AGAIN = 3.0
+"""How many times as long lines take that evict one another between their prefetch and their use. 256 rows times 1024 x 4096, all
+of whose rows share a set, take 18 cycles for each 64 bytes on AMD's Zen 3, and times 16 x 4096 15, in tiles of 6 rows by 16
+columns, whose multiply-adds take 6 (2026-11-29)."""
+
 
 @dataclass(frozen=True)
 class Tile(Decision):
@@ -356,7 +366,9 @@ def _scattered_loads(p: TileProblem, piece: int, target: Target) -> float:
 def _scattered_cycles(p: TileProblem, piece: int, target: Target) -> float:
     """Returns the cycles in which a step waits for a *piece* of a row of the right factor, in bytes, where these are far apart.
 
-    The second level sends whole lines. The first holds pieces of all rows only if there is room in the sets that they share.
+    A level sends whole lines, and holds pieces of all rows only if there is room in the sets that they share; pages lie anywhere
+    in memory, so that the second level has as large a part of its sets for them. Where the sets do not hold the rows that are
+    prefetched, lines evict one another.
     """
     if not _is_scattered(p, target):
         return 0.0
@@ -364,7 +376,10 @@ def _scattered_cycles(p: TileProblem, piece: int, target: Target) -> float:
     sets = min(1.0, piece / gcd(p.right_stride, target.caches.set_period))
     if lines * p.depth <= target.caches.l1 * L1_SHARE * sets:
         return 0.0
-    return l2_cycles(lines, target) / target.caches.scattered_part
+    is_near = lines * p.depth <= target.caches.l2 * sets
+    reading = l2_cycles(lines, target) if is_near else l3_cycles(lines, target)
+    evicted = target.core.read_ahead > 0 and lines * ROWS_AHEAD > target.caches.l1 * sets
+    return reading / target.caches.scattered_part * (READ_AGAIN if evicted else 1.0)
 
 
 def _left_cost(p: TileProblem, rows: int, target: Target) -> float:
