@@ -65,7 +65,7 @@ from weft.cost.graph.packing import (
     right_operand_plans, turned_weight_plans,
 )
 from weft.cost.graph.panel_width import PanelProblem, panel_plans
-from weft.cost.rules.contractions.panel_packing import PackPanel, pack_panel_plans
+from weft.cost.rules.contractions.panel_packing import PackPanel, pack_panel_plans, packed_problem
 from weft.cost.rules.contractions.padding import SkipPadding, padding_plans
 from weft.cost.rules.parallel import (
     MANY_INDICES, Parallel, SharedColumns, enough_tasks, parallel_plans, shared_column_plans,
@@ -182,7 +182,7 @@ __all__ = [
     "merge_plans", "most_parts", "multiply_cycles",
     "narrow_convolution_plans", "narrow_factor_plans", "narrow_weight_plans", "nest_cycles",
     "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block", "pack_panel_plans",
-    "packing_cycles",
+    "packed_problem", "packing_cycles",
     "pad_input_plans", "padded_parts", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans",
     "plain_cycles", "possible_cases", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "prefix_chunk_plans",
     "ranges_of",

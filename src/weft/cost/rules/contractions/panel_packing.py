@@ -29,7 +29,12 @@ def pack_panel_plans(p: TileProblem, target: Target) -> Iterator[Candidate[PackP
     Either waits for B where it is first read, the tiles or the copies.
     """
     yield Candidate(PackPanel(pack=False), best_tile_cycles(p, target))
-    yield Candidate(PackPanel(pack=True), best_tile_cycles(replace(p, right_stride=0), target) + _copying(p, target))
+    yield Candidate(PackPanel(pack=True), best_tile_cycles(packed_problem(p), target) + _copying(p, target))
+
+
+def packed_problem(p: TileProblem) -> TileProblem:
+    """Returns the problem of the tiles where panels are packed: rows of B lie side by side."""
+    return replace(p, right_stride=0)
 
 
 def _copying(p: TileProblem, target: Target) -> float:

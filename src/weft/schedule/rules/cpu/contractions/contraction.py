@@ -21,6 +21,7 @@ from weft.cost import (
     bytes_touched,
     elements,
     order_plans,
+    packed_problem,
     size_of,
     step_along,
     tile_plans,
@@ -77,24 +78,21 @@ def tile_nest(
     around = len(s.loops(finish)) - len([f for f in loops if f is not None])
     parts, own = split_parts(s, block, loops)
     roles, near = _roles_and_order(ref, block, parts, p)
+    by_panels = share and not near and not instruction
     problem = tile_problem(block, parts, roles, by_rows=near)
-    packed = share and not near and not instruction and is_packed(s, ref, parts, roles, problem, p)
-    tile = _tile(ref, replace(problem, right_stride=0) if packed else problem, p, instruction)
+    packed = by_panels and is_packed(s, ref, parts, roles, problem, p)
+    tile = _tile(ref, packed_problem(problem) if packed else problem, p, instruction)
     outer, inner, last = _split_in_tiles(s, own, parts, roles, tile)
     outer = outer if near else _outer_order(outer, parts, roles)
     s.reorder([*outer, *inner, last])
     s.compute_at(ref, outer[-1], align=lanes)
     s.set_scope(ref, "register")
     column, depth = _column_axis(parts, roles), around + len(outer)
-    one_instruction: LoopRef | None = None
-    if instruction:
-        innermost, one_instruction = schedule_dot_tile(s, ref, depth, column, lanes)
-    else:
-        innermost = _schedule_tile(s, ref, depth, column)
+    innermost, one_instruction = _order_tile(s, ref, depth, column, lanes, is_dot=bool(instruction))
     unroll_tile(s, [*inner, last])
     inside = len(s.loops(ref)) - depth
     sums = tile.sums(lanes)
-    skipped = skipping(s, ref, outer, sums, p) if share and not near and not instruction else None
+    skipped = skipping(s, ref, outer, sums, p) if by_panels else None
     cut, whole = ([], outer) if skipped is None else (skipped.cut, skipped.uncut(outer))
     innermost = innermost if skipped is None else put_channels_inside(s, ref, skipped, innermost)
     whole = fuse_panel_loops(s, ref, whole, innermost, tile.width, p)
@@ -102,14 +100,15 @@ def tile_nest(
     if share:
         whole, panel = (pack_panel if packed else compute_panel)(s, ref, whole, lanes)
         parallelize(s, ref, whole, p)
+    tile_depth = len(s.loops(ref)) - inside
     if not packed:
-        prefetch_streams(s, ref, innermost, len(s.loops(ref)) - inside, tile.width, p, cut)
-    if skipped is None:
-        prefetch_window_steps(s, ref, innermost, len(s.loops(ref)) - inside, sums, p)
+        prefetch_streams(s, ref, innermost, tile_depth, tile.width, p, cut)
     if one_instruction is not None:
         s.tensorize(one_instruction, instruction)
-    copies = set() if skipped is None else skip_padding(s, ref, skipped)
-    return {ref, finish, *copies, *panel}
+    if skipped is not None:
+        return {ref, finish, *skip_padding(s, ref, skipped), *panel}
+    prefetch_window_steps(s, ref, innermost, tile_depth, sums, p)
+    return {ref, finish, *panel}
 
 
 def _split_in_tiles(
@@ -274,6 +273,13 @@ def _outer_order(outer: Sequence[LoopRef], parts: Sequence[Part], roles: Roles) 
         order.remove(moved)
         order.insert(order.index(outer[roles.row]), moved)
     return order
+
+
+def _order_tile(
+    s: Schedule, ref: BlockRef, depth: int, column: Var | None, lanes: int, *, is_dot: bool
+) -> tuple[LoopRef, LoopRef | None]:
+    """Orders the loops of a tile; returns the innermost of the reduction, and that of one instruction if it *is_dot*."""
+    return schedule_dot_tile(s, ref, depth, column, lanes) if is_dot else (_schedule_tile(s, ref, depth, column), None)
 
 
 def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, column: Var | None) -> LoopRef:

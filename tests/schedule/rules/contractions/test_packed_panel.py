@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,11 +57,8 @@ def decided(program: Program, target: Target = AVX2) -> list[bool]:
 
 
 def problem(rows: int, depth: int, columns: int) -> TileProblem:
-    nbytes = depth * columns * 4
-    return TileProblem(
-        row=rows, column=1, last=columns, depth=depth, element_bytes=4, left_stride=depth * 4, right_stride=columns * 4,
-        right_bytes=nbytes,
-    )  # fmt: skip
+    p = TileProblem(row=rows, column=1, last=columns, depth=depth, element_bytes=4)
+    return replace(p, left_stride=depth * 4, right_stride=columns * 4, right_bytes=depth * columns * 4)
 
 
 def ratio(rows: int, depth: int, columns: int) -> float:
