@@ -31,6 +31,21 @@ def test_images_are_packed_by_themselves_where_that_pays(channels: int, size: in
     assert ("pack_channels" in blocks_of(channels, size)) is alone
 
 
+@pytest.mark.parametrize(
+    ("channels", "places", "outputs", "alone"),
+    [(512, 4000, 512, True), (512, 1200, 64, False), (512, 200, 512, False), (64, 4000, 512, False)],
+    ids=["many pages, many panels", "few panels", "in cache", "in cache, too"],
+)
+def test_images_are_packed_for_a_convolution(channels: int, places: int, outputs: int, alone: bool) -> None:
+    """Each panel of weights goes through all of the image, whose planes lie in pages of their own."""
+    x = placeholder((1, channels, 1, places), f32, "x")
+    w = placeholder((outputs // 16, channels // 16, 1, 3, 16, 16), f32, "w")
+    (packed,) = OPERATORS["pack_channels"]([x], {"block": 16})
+    made = OPERATORS["conv2d_blocked"]([packed, w], {"strides": (1, 2)})
+    s = schedule_program(to_program([x, w], made), TARGET)
+    assert ("pack_channels" in [b.name for b in s.blocks()]) is alone
+
+
 def test_dimensions_of_one_do_not_keep_a_pass_from_being_flat() -> None:
     x = placeholder((40, 1, 30), f32, "x")
     s = schedule_program(to_program([x], OPERATORS["relu"]([x], {})), TARGET)

@@ -11,6 +11,7 @@ from weft.cost import (
     Planner,
     elements,
     inline_plans,
+    packed_image_plans,
     rearrangement_plans,
     size_of,
     turned_rows_plans,
@@ -28,6 +29,8 @@ from weft.schedule.rules.block_facts import (
     inputs_of,
     is_reduction,
     reads_along,
+    spatial_axes,
+    uses_axis,
 )
 from weft.schedule.rules.cpu.transpose import turns_rows
 from weft.schedule.schedule import Schedule
@@ -99,19 +102,32 @@ def _reads_once(user: Block, made: Buffer) -> bool:
 
 
 def _plans(block: Block, users: list[Block], p: Planner) -> Candidates[Inline]:
-    """Returns the choices for a block that may be inlined: a transposition before a padding, or rows, may be faster by itself."""
+    """Returns the choices for a block that may be inlined: a transposition before a padding or to rows, or an image that is
+    packed for a convolution, may be faster by itself.
+    """
     value = block.body.value if isinstance(block.body, Store) else None
     if _makes_rows(block, users, p):
         reads = len(users)
         return lambda _: turned_rows_plans(elements(block.axes), reads)
     last = block.axes[-1] if block.axes else None
-    if not _has_indices(value) or not any(map(_pads, users)) or last is None or reads_along(value, last.var):
+    if not _has_indices(value) or last is None or reads_along(value, last.var):
         return lambda _: inline_plans(elements(block.axes))
     size, shape = value.buffer.dtype.bytes, value.buffer.shape
-    moving = [d for d, i in enumerate(value.indices) if last.var in free_vars(i)]
-    strides = [prod(map(size_of, shape[d + 1 :])) * size for d in moving]
     width, nbytes = size_of(last.extent), elements(block.axes) * size
-    return lambda machine: rearrangement_plans(width, nbytes, size, strides, machine)
+    if any(map(_pads, users)):
+        moving = [d for d, i in enumerate(value.indices) if last.var in free_vars(i)]
+        strides = [prod(map(size_of, shape[d + 1 :])) * size for d in moving]
+        return lambda machine: rearrangement_plans(width, nbytes, size, strides, machine)
+    columns = _columns(block, users)
+    return lambda machine: packed_image_plans(nbytes, size, columns, machine)
+
+
+def _columns(block: Block, users: list[Block]) -> int:
+    """Returns for how many columns each element of *block* is used in a contraction, as the left factor; 0 for other users."""
+    found = contraction_of(users[0])
+    if len(users) != 1 or found is None or found.left.buffer is not block.writes[0].buffer:
+        return 0
+    return elements([a for a in spatial_axes(users[0]) if not uses_axis(found.left, a.var)])
 
 
 def _makes_rows(block: Block, users: list[Block], p: Planner) -> bool:
