@@ -27,8 +27,8 @@ _SPEEDS: Final = "Zen 4 virtual machine, 2026-11-21, weft bench --peak (docs/des
 _PORTS: Final = "Agner Fog, Instruction tables and The microarchitecture of Intel, AMD and VIA CPUs, 2025"
 _ZEN4_SOURCE: Final = f"speeds: {_SPEEDS}; ports and latencies: {_PORTS}"
 _ZEN3_SOURCE: Final = (
-    "EPYC 7003 virtual machine, 2026-11-25 and 28, weft doctor --calibrate; read_ahead_uses: kernels timed in turns"
-    f" (docs/design/0014); latencies: {_PORTS}"
+    "EPYC 7003 virtual machine, 2026-11-25 and 28, weft doctor --calibrate; read_ahead_uses and scattered_part: kernels timed"
+    f" in turns (docs/design/0014); latencies: {_PORTS}"
 )
 _MESH_SOURCE: Final = (
     "Emerald Rapids virtual machine, 2026-11-21 (docs/design/0013, 0025), bf16 2026-11-24 (benchmarks/peak.c);"
