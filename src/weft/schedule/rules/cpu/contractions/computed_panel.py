@@ -29,18 +29,30 @@ def compute_panel(
 
     Returns the loops around that block, and the block; *outer* and no block where there is none, or only one panel.
     """
-    block = block_of(s, ref)
-    producer, found = _producer(s, block), contraction_of(block)
-    if producer is None or found is None:
+    producer, at = _producer(s, block_of(s, ref)), panel_loop(s, ref, outer)
+    if producer is None or at is None:
         return list(outer), set()
+    return place_panel(s, producer, outer, at, lanes)
+
+
+def panel_loop(s: Schedule, ref: BlockRef, outer: Sequence[LoopRef]) -> int | None:
+    """Returns the position in *outer* of the loop from one panel of the right factor of *ref* to the next; None for one panel."""
+    block = block_of(s, ref)
+    found = contraction_of(block)
+    if found is None:
+        return None
     indices = [at_loops(block, i) for i in found.right.indices]
     moving = [n for n, f in enumerate(outer) if step_along(found.right.buffer, indices, f.var)]
-    if not moving:
-        return list(outer), set()
-    inside = moving[-1] + 1
-    s.compute_at(producer, outer[moving[-1]])
-    vectorize_last(s, list(s.loops(producer))[inside:], lanes)
-    return list(outer[:inside]), {producer}
+    return moving[-1] if moving else None
+
+
+def place_panel(
+    s: Schedule, maker: BlockRef, outer: Sequence[LoopRef], at: int, lanes: int
+) -> tuple[list[LoopRef], set[BlockRef]]:
+    """Puts the block that makes panels into the loop at a position of *outer*; returns the loops around it, and the block."""
+    s.compute_at(maker, outer[at])
+    vectorize_last(s, list(s.loops(maker))[at + 1 :], lanes)
+    return list(outer[: at + 1]), {maker}
 
 
 def _producer(s: Schedule, block: Block) -> BlockRef | None:

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.cost import PackPanel, Planner, TileProblem, pack_panel_plans, step_along
+from weft.cost import PackPanel, Planner, TileProblem, pack_panel_plans
 from weft.ir import Const, Var
 from weft.loop import Block
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import alloc_of
-from weft.schedule.legality.access_region import at_loops
 from weft.schedule.rules.block_facts import block_of, contraction_of
+from weft.schedule.rules.cpu.contractions.computed_panel import panel_loop, place_panel
 from weft.schedule.rules.cpu.contractions.tile_roles import Part, Roles
-from weft.schedule.rules.cpu.vectorize_axis import vectorize_last
 from weft.schedule.schedule import Schedule
 
 
@@ -49,16 +48,7 @@ def pack_panel(s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], lanes: int)
 
     Returns the loops around the copy, and its block; *outer* and no block where there is only one panel.
     """
-    block = block_of(s, ref)
-    found = contraction_of(block)
-    if found is None:
+    found, at = contraction_of(block_of(s, ref)), panel_loop(s, ref, outer)
+    if found is None or at is None:
         return list(outer), set()
-    indices = [at_loops(block, i) for i in found.right.indices]
-    moving = [n for n, f in enumerate(outer) if step_along(found.right.buffer, indices, f.var)]
-    if not moving:
-        return list(outer), set()
-    inside = moving[-1] + 1
-    copy = s.cache_read(ref, found.right.buffer.name, "local")
-    s.compute_at(copy, outer[moving[-1]])
-    vectorize_last(s, list(s.loops(copy))[inside:], lanes)
-    return list(outer[:inside]), {copy}
+    return place_panel(s, s.cache_read(ref, found.right.buffer.name, "local"), outer, at, lanes)
