@@ -34,7 +34,7 @@ from weft.cost.rules.matrix_tiles import MatrixTile, MatrixTileProblem, matrix_t
 from weft.cost.footprint import LoopNest, bytes_of, bytes_touched, nests, ranges_of, step_along
 from weft.cost.rules.fragment_tile import BATCHED_FETCHES, FragmentProduct, FragmentTile, fragment_tile_plans
 from weft.cost.rules.contractions.gemv import Gemv, gemv_plans
-from weft.cost.rules.inlining import Inline, inline_plans, packed_image_plans, rearrangement_plans, turned_rows_plans
+from weft.cost.rules.inlining import Inline, inline_plans, packed_factor_plans, rearrangement_plans, turned_rows_plans
 from weft.cost.rules.contractions.k_blocking import (
     ColumnBlock, DepthProblem, KBlocks, RowBlock, column_block_plans, k_block_plans, row_block_plans,
 )
@@ -182,7 +182,7 @@ __all__ = [
     "merge_plans", "most_parts", "multiply_cycles",
     "narrow_convolution_plans", "narrow_factor_plans", "narrow_weight_plans", "nest_cycles",
     "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block", "pack_panel_plans",
-    "packed_image_plans", "packed_problem", "packing_cycles",
+    "packed_factor_plans", "packed_problem", "packing_cycles",
     "pad_input_plans", "padded_parts", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans",
     "plain_cycles", "possible_cases", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "prefix_chunk_plans",
     "ranges_of",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from weft.cost import Choosing, Inline
 from weft.ops import OPERATORS
-from weft.schedule import schedule_program
+from weft.schedule import carry_out, schedule_program
 from weft.support.dtypes import bool_, f32
-from weft.targets import cpu
+from weft.targets import Target, cpu, parse_target
 from weft.te import placeholder, to_program
 
 TARGET = cpu("avx512").having(l2=1 << 20)
+GRID = parse_target("cuda -arch=sm_90")
 
 
 def blocks_of(channels: int, size: int) -> list[str]:
@@ -44,6 +46,20 @@ def test_images_are_packed_for_a_convolution(channels: int, places: int, outputs
     made = OPERATORS["conv2d_blocked"]([packed, w], {"strides": (1, 2)})
     s = schedule_program(to_program([x, w], made), TARGET)
     assert ("pack_channels" in [b.name for b in s.blocks()]) is alone
+
+
+@pytest.mark.parametrize(("size", "target", "alone"), [(1024, TARGET, True), (96, TARGET, False), (1024, GRID, False)])
+def test_a_left_factor_is_transposed(size: int, target: Target, alone: bool) -> None:
+    """By itself where many panels go through its columns; threads of a grid read it as they fetch it."""
+    x, w = placeholder((size, size), f32, "x"), placeholder((size, size), f32, "w")
+    (turned,) = OPERATORS["transpose"]([x], {"perm": (1, 0)})
+    made = OPERATORS["matmul"]([turned, w], {})
+    planner = Choosing(target)
+    carry_out(to_program([x, w], made), planner)
+    found = [
+        s.decision.inline for s in planner.plan.steps if isinstance(s.decision, Inline) and s.subject == "transpose"
+    ]
+    assert found == [not alone]
 
 
 def test_dimensions_of_one_do_not_keep_a_pass_from_being_flat() -> None:

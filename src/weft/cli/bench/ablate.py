@@ -27,9 +27,8 @@ COLUMNS = ("without", "threads", "ms", "ms with all", "x", "compiled in", "what 
 
 Row = dict[str, object]
 
-
 RULES: Final = Optimization("decision", "", "")
-"""No decision, for a model in which rules decide all, and no tuning record anything."""
+"""The decision of no name: without it, rules decide all that they do, and no tuning record anything."""
 
 
 class Ablated(Weft):

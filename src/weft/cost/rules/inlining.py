@@ -18,15 +18,16 @@ GATHERED_COLUMN_CYCLES: Final = 0.7
 TILED_CYCLES: Final = 0.5
 """Cycles in which an element is transposed to rows in registers, and read again."""
 
-
 PACKED_CYCLES: Final = 3.0
-"""Cycles in which an element of an image is packed in a block of channels, from the third level and back to it."""
+"""Cycles in which an element of an image is packed in a block of channels, or one of a matrix transposed, from the third level
+and back to it."""
 
 PLANES_CYCLES: Final = 7.0, 22.0
 """Cycles in which a line of a plane is waited for that a panel's tiles come to, beside many others, in the third level, and where
 the pages of the planes are more than a core keeps the addresses of. Fitted on AMD's Zen 3 to convolutions of 512 channels to 512
 by windows of 3 with a stride of two: packed images take 0.89 of the time for 1600 places, 0.72 for 2800 and 0.63 for 4000; of 256
-channels of 3199 places to 256, 0.95 (2026-11-29)."""
+channels of 3199 places to 256, 0.95; the transposes of 1024 x 1024 times 1024 x 1024 0.52, of 512 x 2048 times 512 x 512 0.65
+(2026-11-29)."""
 
 PAGES_KEPT: Final = 1024
 """The pages of an image whose addresses stay in the second-level TLB, beside those of the weights and the result."""
@@ -70,10 +71,11 @@ def rearrangement_plans(
     yield Candidate(Inline(inline=alone), l2_cycles(nbytes, target))
 
 
-def packed_image_plans(nbytes: int, element_bytes: int, columns: int, target: Target) -> Iterator[Candidate[Inline]]:
-    """Yields both choices for an image of *nbytes* in planes that is packed in blocks of channels, by cycles.
+def packed_factor_plans(nbytes: int, element_bytes: int, columns: int, target: Target) -> Iterator[Candidate[Inline]]:
+    """Yields both choices for a left factor of *nbytes* that is put in order for a contraction, by cycles.
 
-    It is the left factor of a contraction with so many *columns*, of which each panel goes through all of it.
+    It is an image in planes that is packed in blocks of channels, or a matrix that is transposed. Each panel of the *columns* of
+    the contraction goes through all of it.
     """
     near, far = PLANES_CYCLES
     waiting = 0.0 if nbytes <= target.caches.l2 else near if nbytes <= PAGES_KEPT * target.caches.page else far

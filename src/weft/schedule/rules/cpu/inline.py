@@ -11,7 +11,7 @@ from weft.cost import (
     Planner,
     elements,
     inline_plans,
-    packed_image_plans,
+    packed_factor_plans,
     rearrangement_plans,
     size_of,
     turned_rows_plans,
@@ -102,8 +102,8 @@ def _reads_once(user: Block, made: Buffer) -> bool:
 
 
 def _plans(block: Block, users: list[Block], p: Planner) -> Candidates[Inline]:
-    """Returns the choices for a block that may be inlined: a transposition before a padding or to rows, or an image that is
-    packed for a convolution, may be faster by itself.
+    """Returns the choices for a block that may be inlined: a transposition before a padding or to rows, or a left factor that
+    is packed or transposed for a contraction, may be faster by itself.
     """
     value = block.body.value if isinstance(block.body, Store) else None
     if _makes_rows(block, users, p):
@@ -118,8 +118,10 @@ def _plans(block: Block, users: list[Block], p: Planner) -> Candidates[Inline]:
         moving = [d for d, i in enumerate(value.indices) if last.var in free_vars(i)]
         strides = [prod(map(size_of, shape[d + 1 :])) * size for d in moving]
         return lambda machine: rearrangement_plans(width, nbytes, size, strides, machine)
-    columns = _columns(block, users)
-    return lambda machine: packed_image_plans(nbytes, size, columns, machine)
+    columns = 0 if p.is_grid else _columns(block, users)
+    if columns == 0:
+        return lambda _: inline_plans(elements(block.axes))
+    return lambda machine: packed_factor_plans(nbytes, size, columns, machine)
 
 
 def _columns(block: Block, users: list[Block]) -> int:
