@@ -369,7 +369,7 @@ def kernel_requests(
 
 
 def _states_in_one_memory(fused: FusedGraph) -> set[Value]:
-    """Returns what is written in the memory of a state that it is computed from, of a model or of a loop."""
+    """Returns the values written in place, in the memory of the state that they are computed from, of a model or of a loop."""
     of_loops = {v for f in fused.all_graphs for updates in f.updates.values() for v in updates}
     return of_loops | {fused.root(p.left) for p in states_in_place(fused)}
 

@@ -60,7 +60,7 @@ Thresholds: TypeAlias = tuple[int, int, int]
 
 
 def _rarer(found: Thresholds) -> Thresholds:
-    """Who collects more seldom, or never, is left alone."""
+    """Returns the thresholds while compiling: those *found*, if they have Python collect more seldom, or never."""
     return (OBJECTS, *found[1:]) if 0 < found[0] < OBJECTS else found
 
 

@@ -12,7 +12,7 @@ from weft.ir import ExprLike
 from weft.support.dtypes import i64
 
 WORD: Final = r"[^\t-\r ]+"
-"""What stands between white space, which is ASCII's."""
+"""A word: characters between white space, which is ASCII's."""
 
 LETTER: Final = "(?s)."
 """One character, be it a line break."""

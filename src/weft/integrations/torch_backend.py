@@ -61,7 +61,7 @@ others are those of `weft.compile`; *threads* are by default `torch.get_num_thre
 _FAKE: Final = torch._C._TorchDispatchModeKey.FAKE
 
 SOME_SIZE: Final = 1 << 20
-"""What stands for a size that a call finds, where the order of dimensions in memory is asked for."""
+"""The stand-in for a size that a call finds, where the order of dimensions in memory is asked for."""
 
 SAMPLES: Final = 64
 """About as many elements of a weight are compared in each call, at odd distances, which meet any pattern of rows and columns.

@@ -43,7 +43,7 @@ WARP_BARRIER: Final = "weft.barrier.warp"
 
 WARP_SHUFFLE: Final = "weft.shuffle.warp"
 """Called by all threads of a warp with two addresses in memory of a thread, where to write and where to read, and the number of a
-thread of the warp: each writes what the thread of that number has where it reads."""
+thread of the warp: each writes the element that the thread of that number has where it reads."""
 
 ASYNC_COPY: Final = "weft.copy.async"
 """Called with two addresses, where to write and where to read, a number of elements that are copied while the thread goes on, and

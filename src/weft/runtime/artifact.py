@@ -50,7 +50,7 @@ _NEEDS_INITIAL: Final = "weft.initial"
 _NEEDS_DEVICE: Final = "weft.device"
 _NEEDS_PROCESSOR: Final = "weft.processor"
 _OWN_FEATURES: Final = (_NEEDS_STATES, _NEEDS_INITIAL, _NEEDS_DEVICE, _NEEDS_PROCESSOR)
-"""The features that tell what is in a file, which its package has as such."""
+"""The features that tell the contents of a file, which its package has as such."""
 _TYPES: Final = list(SCALARS.values())
 _HINTS: Final = {
     _rt.UNREADABLE: "check the path",

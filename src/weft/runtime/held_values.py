@@ -39,7 +39,7 @@ def tensors_given(name: str, held: Any, specs: Mapping[str, TensorSpec]) -> Iter
 
 
 def _nothing(spec: TensorSpec) -> Array:
-    """Returns what stands for a tensor that is absent."""
+    """Returns the placeholder, zeros, that the compiled model gets for an absent tensor."""
     return np.zeros([s if isinstance(s, int) else 1 for s in spec.shape], spec.dtype.numpy)
 
 
@@ -104,13 +104,13 @@ class HeldBorder:
         self._made = [s.name for s in outputs]
 
     def tensors(self, feed: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the compiled model's inputs by name; what is no input stays, for the model to refuse."""
+        """Returns the compiled model's inputs by name; other names stay, for the model to refuse."""
         made: dict[str, Any] = {}
         for name, held in feed.items():
             made |= dict(tensors_given(name, held, self._specs)) or {name: held}
         return made
 
     def values(self, made: Sequence[Any]) -> dict[str, Any]:
-        """Returns outputs by name, of what a call of the compiled model gives."""
+        """Returns outputs by name, of the results of a call of the compiled model."""
         found = dict(zip(self._made, made, strict=True))
         return {name: value_made(name, found, is_sequence=True) for name in self.outputs}

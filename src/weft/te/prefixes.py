@@ -57,7 +57,7 @@ class Prefix(Operation):
 
     @property
     def reads(self) -> tuple[Read, ...]:
-        """The accesses to the elements, and to what is combined before them."""
+        """The accesses to the elements, and to the prefixes before them."""
         return tuple([r for e in (self.element, self.start) if e is not None for r in reads_of(e)])
 
     @property

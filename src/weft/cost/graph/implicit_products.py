@@ -19,7 +19,7 @@ WHOLE_STEP: Final = 16
 """Terms of a product that are computed between two fetches: of steps that are not whole, each term would have a condition."""
 
 DIVISION: Final = 1.03
-"""What a product takes whose columns are places of several images, beside one that need not divide by the number of places."""
+"""The time of a product whose columns are places of several images, over that of one without divisions by the number of them."""
 
 
 @dataclass(frozen=True)

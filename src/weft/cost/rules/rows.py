@@ -57,7 +57,7 @@ def rows_at_once_plans(
     """Yields the numbers of rows that go through each step together, of loops over *rows*, with the cycles that a row waits.
 
     A reduction ends with a chain of operations on fewer and fewer lanes, for which the next step waits, but the same step of
-    another row does not. What a step reads and writes for each row, *touched* bytes, stays in the first level for all of them.
+    another row does not. The working set of a step, *touched* bytes for each row, stays in the first level for all of them.
     """
     halvings = (target.isa.vector_bits // SINGLE_BITS).bit_length() - 1
     chain = reductions * halvings * target.core.fma_latency

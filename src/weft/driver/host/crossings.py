@@ -1,6 +1,6 @@
 """The values of a model that cross between the memory of its device and that of the host's processor, which runs some kernels.
 
-Every value is made in the memory of what computes it. It is copied to the other memory once, as soon as it is made, where that
+Every value is made in its kernel's memory. It is copied to the other memory once, as soon as it is made, where that
 has a reader; both memories have the same plan, so that a value has the same place in each.
 
     conv(in0.at(0), t0.at(0))                      # on the device

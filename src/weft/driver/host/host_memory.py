@@ -54,7 +54,7 @@ class HostMemory:
         return self.beside if is_there and self.beside is not None else self
 
     def copies(self, group: Group) -> list[Stmt]:
-        """Returns the copies of what a group has made to the other memory, where that has readers."""
+        """Returns the copies of a group's results to the other memory, where they have readers."""
         if self.beside is None:
             return []
         to, source, crossing = self, self.beside, self.crossings.to_device

@@ -2,7 +2,7 @@
 
 An input that kernels of the processor read is where the caller has it, and an output that they alone write is where the caller
 wants it: both are arguments of the entry a second time. Other outputs that they read or write a part of are memory of the host's
-own. What a region is given is copied where it begins, from the device's memory, which has it.
+own. Arguments of a region are copied where it begins, from the device's memory, which has them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weft.ir import ZERO
 from weft.loop import Alloc, Buffer, Stmt, View, copy, seq
 
 INSIDE: Final = "inside"
-"""Names what a region is given: a copy, and not the caller's memory, which has the name of its tensor on the host."""
+"""Names arguments of a region: copies, and not the caller's memory, which has the name of its tensor on the host."""
 
 
 class TensorsThere:

@@ -15,7 +15,7 @@ from weft.support.dtypes import f32
 
 @dataclass(frozen=True)
 class State:
-    """What a layer keeps from one run of the network to the next: the value *taken* when a run begins, and what it leaves."""
+    """A layer's state between runs of the network: the value *taken* as a run begins, and the one *left* at its end."""
 
     taken: Value
     left: Operand
@@ -88,13 +88,13 @@ class Call(Builder):
         return CompileTimeConstant(found.reshape(tuple(shape)), f"{self.layer.text('name', '')}.{what}")
 
     def state(self, name: str, shape: Sequence[ExprLike]) -> Value:
-        """Returns what the layer's state *name* is when a run begins, zeros in the first; see `leave`."""
+        """Returns the layer's state *name* as a run begins with it, zeros in the first; see `leave`."""
         graph = self.evaluator.graph
         wanted = f"{self.layer.text('name', '')}.{name}"
         return graph.input(graph.fresh_name(wanted) if wanted in {v.name for v in graph.inputs} else wanted, shape, f32)
 
     def leave(self, taken: Value, left: Operand) -> None:
-        """Says what a run makes of a state."""
+        """Sets the next value of a state."""
         self._states.append(State(taken, left))
 
     def axis(self, value: int, x: Operand) -> int:

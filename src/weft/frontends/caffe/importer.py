@@ -116,7 +116,7 @@ class _Importer:
         return self._with_states()
 
     def _with_states(self) -> Graph:
-        """Returns the graph with what layers keep from one run to the next as its states."""
+        """Returns the graph with values that layers keep from one run to the next as its states."""
         pairs: dict[str, str] = {}
         for state in self.states:
             pairs[state.taken.name] = self.graph.fresh_name(f"{state.taken.name}_next")

@@ -15,13 +15,13 @@ from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEva
 from weft.support.errors import ModelError
 
 EPSILON: Final = 1e-6
-"""What layers add to a number before its quotient, root or logarithm, where they say nothing else."""
+"""The default of the number that layers add to another before its quotient, root or logarithm."""
 LARGEST: Final = 1 << 31
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The values of a network by name at the place of a layer, and what adds the layers of one inside of it."""
+    """The values of a network by name at the place of a layer, and the function that adds the layers of one inside of it."""
 
     values: MutableMapping[str, Operand]
     run: Callable[[Message, MutableMapping[str, Operand], PartialEvaluator], None]

@@ -12,7 +12,7 @@ from weft.support.dtypes import f32
 
 
 class States:
-    """Inputs of the graph for the states of layers, called by type and number (`rnn_3_state`), and what a call leaves in them."""
+    """Inputs of the graph for the states of layers, called by type and number (`rnn_3_state`), and their next values."""
 
     def __init__(self, graph: Graph, evaluator: PartialEvaluator) -> None:
         self._graph, self._evaluator = graph, evaluator
@@ -27,7 +27,7 @@ class States:
         return held[-1]
 
     def keep(self, section: Section, values: Sequence[Operand]) -> None:
-        """Says what is left in the states of a layer."""
+        """Sets the next states of a layer."""
         self._left += zip(self._held[section.index], values, strict=True)
 
     def finish(self) -> Graph:

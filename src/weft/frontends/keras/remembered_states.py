@@ -1,4 +1,4 @@
-"""What stateful layers leave for the next call: states of the graph, which begin as zeros."""
+"""Values that stateful layers keep for the next call: states of the graph, which begin as zeros."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class States:
         return tuple([self._main.graph.input(f"{name}.state{k}", shape, f32) for k in range(count)])
 
     def left(self, name: str, states: Sequence[Operand]) -> None:
-        """Says what the layer *name* leaves."""
+        """Sets the next *states* of the layer *name*."""
         self._next.update({f"{name}.state{k}": x for k, x in enumerate(states)})
 
     def declared(self, graph: Graph) -> Graph:

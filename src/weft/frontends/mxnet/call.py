@@ -16,7 +16,7 @@ LARGEST: Final = 1 << 31
 
 
 class Program(Protocol):
-    """What imports the symbols inside of nodes."""
+    """The importer of the symbols inside of nodes."""
 
     def run(self, symbol: Symbol, given: Sequence[Operand], b: Builder) -> list[Operand]:
         """Returns the results of a symbol, of which *given* are the variables."""

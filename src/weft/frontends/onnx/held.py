@@ -38,7 +38,7 @@ class TensorSequence:
 AnySequence: TypeAlias = TensorSequence | LateSequence
 
 Present: TypeAlias = Operand | AnySequence
-"""What an optional value may hold."""
+"""The contents of an optional value that is present."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def tensors_of(held: Held) -> tuple[Operand, ...]:
 
 
 def held_present(held: Held) -> Present:
-    """Returns what an optional value holds; raises `TypeError` for a value that can't be optional."""
+    """Returns the contents of an optional value; raises `TypeError` for a value that can't be optional."""
     if isinstance(held, NoTensor) and not isinstance(held, AnySequence):
         raise TypeError(f"{held!r} can't be optional")
     return held

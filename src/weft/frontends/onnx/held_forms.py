@@ -133,7 +133,7 @@ def as_form(b: Builder, held: Held, form: Form) -> Held:
 
 
 def _nothing(b: Builder, form: TensorForm | FixedForm | LateForm) -> Present:
-    """Returns what an absent value has in the place of elements."""
+    """Returns the placeholder of an absent value's elements."""
     if isinstance(form, TensorForm):
         return b.add("full", shape=(ONE,) * form.rank, value=0, dtype=form.dtype)
     if isinstance(form, LateForm):

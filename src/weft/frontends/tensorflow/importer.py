@@ -182,7 +182,7 @@ class _Importer:
         return found
 
     def _table(self, node: NodeDef) -> Held:
-        """Returns a table with what the model puts into it when it is loaded."""
+        """Returns a table with the keys and values that the model puts into it when it is loaded."""
         found = self.constants.get(id(node))
         if found is None:
             source = initializer_of(self.source, node)

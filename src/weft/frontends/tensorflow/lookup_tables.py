@@ -1,4 +1,4 @@
-"""Tables that a model fills when it is loaded: the node that does so, and what it puts in."""
+"""Tables that a model fills when it is loaded: the node that does so, and its keys and values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FILLS: Final = (
     *("InitializeTableFromTextFileV2", "InitializeTableFromTextFile"),
 )
 _LINE, _NUMBER = -2, -1
-"""What is taken of a file for a key or a value: a whole line, or its number."""
+"""The part of a file that is a key or a value: a whole line, or its number."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Initializer:
 
 
 def initializer_of(source: SourceModel, table: NodeDef) -> Initializer:
-    """Returns what fills a *table*; raises `ModelError` where the model has nothing that does."""
+    """Returns the initializer of a *table*; raises `ModelError` where the model has none."""
     for n in source.graph.nodes:
         if n.op in _FILLS and node_of(n.inputs[0]) == table.name:
             return Initializer(n, None, n.inputs)
@@ -54,7 +54,7 @@ def initializer_of(source: SourceModel, table: NodeDef) -> Initializer:
 
 
 def filled(b: Builder, source: SourceModel, node: NodeDef, given: Sequence[Held], strings: StringIds) -> Table:
-    """Returns the table that *node* fills with what it is *given*: keys and values, or a file's name."""
+    """Returns the table that *node* fills with its inputs *given*: keys and values, or a file's name."""
     if "TextFile" in node.op:
         return _of_file(b, source, node, given, strings)
     keys, values = given

@@ -144,7 +144,7 @@ class _Importer:
         return [self._held(g, k, scope, "an output") for k in g.outputs]
 
     def _held(self, g: Subgraph, k: int, scope: dict[int, Held], what: str) -> Held:
-        """Returns a tensor: what was made of it, or its elements."""
+        """Returns a tensor: its value in the graph, or its elements."""
         if k in scope:
             return scope[k]
         tensor = g.tensors[k]

@@ -35,7 +35,7 @@ _LONGEST_FILE: Final = 1 << 20
 """Bytes of a file of labels that are read at most."""
 
 _BROKEN: Final = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, KeyError, RuntimeError)
-"""What reading an archive may raise where it is damaged, encrypted, or packed in a way of its own."""
+"""The errors of reading an archive that is damaged, encrypted, or packed in a way of its own."""
 
 
 def metadata_of(
@@ -85,7 +85,7 @@ class _Files:
 
 
 def _tensor(table: Table, files: _Files) -> Iterator[tuple[str, str]]:
-    """Yields what is said of a tensor, by its key."""
+    """Yields the metadata of a tensor: keys and values."""
     yield "name", table.text(0)
     yield "description", table.text(1)
     yield from _content(table.table(3))
@@ -106,7 +106,7 @@ def _tensor(table: Table, files: _Files) -> Iterator[tuple[str, str]]:
 
 
 def _content(table: Table | None) -> Iterator[tuple[str, str]]:
-    """Yields what an image or a sound is."""
+    """Yields the properties of an image or a sound: keys and values."""
     how = None if table is None else table.table(1)
     if table is None or how is None:
         return

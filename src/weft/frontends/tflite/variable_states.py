@@ -23,7 +23,7 @@ FIX: Final = "convert the model with fixed shapes"
 
 @dataclass
 class _Held:
-    """What a variable has now, None before it is read or written; its first value, and the input that it was read from."""
+    """The value of a variable now, None before it is read or written; its first value, and the input that it was read from."""
 
     first: CompileTimeConstant | None = None
     now: Operand | None = None
@@ -40,7 +40,7 @@ class Variables:
 
     @contextmanager
     def first_values(self) -> Iterator[None]:
-        """In the block, what is written are first values."""
+        """In the block, variables are written their first values."""
         self._is_beginning = True
         try:
             yield
@@ -48,7 +48,7 @@ class Variables:
             self._is_beginning = False
 
     def read(self, c: Builder, variable: Variable, described: LiteTensor | None) -> Operand:
-        """Returns what a variable has; one that was not written is of the type that *described* says."""
+        """Returns the value of a variable; one that was not written is of the type that *described* says."""
         held = self._held.setdefault(variable.name, _Held())
         if held.now is None:
             held.now = self._taken(c, variable.name, held, described)
@@ -80,7 +80,7 @@ class Variables:
         return declare_states(graph, left, {}) if left else graph
 
     def _taken(self, c: Builder, name: str, held: _Held, described: LiteTensor | None) -> Operand:
-        """Returns what a variable has when a call begins."""
+        """Returns the value of a variable as a call begins."""
         known = held.first if held.first is not None else described
         if known is None or known.dtype is None or -1 in known.shape:
             c.fail(f"the type of the variable {name!r} is not known", FIX)

@@ -53,7 +53,7 @@ def exported(
 ) -> ExportedProgram:
     """Exports by running the module, and where that fails by reading it (strict), which knows some numbers that the data tell.
 
-    Raises what the first raised, if both fail.
+    Raises the error of the first, if both fail.
     """
     try:
         made: ExportedProgram = torch.export.export(module, args, kwargs or None, dynamic_shapes=dynamic)

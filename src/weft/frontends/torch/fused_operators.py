@@ -102,7 +102,7 @@ def encoder_layer(  # the arguments are those of PyTorch's operator
 
 
 def _allowed(mask: Tensor, mask_type: int | None) -> Tensor:
-    """Returns what may be attended to; of a mask, all that is not 0 may not."""
+    """Returns which elements may be attended to: those where the mask is 0."""
     allowed = mask.logical_not() if mask.dtype is torch.bool else mask == 0
     return allowed[:, None, None, :] if mask_type == PADDING_MASK else allowed
 

@@ -101,7 +101,7 @@ class NodeImporter:
             raise type(error)(error.message, where=with_line(error.where or source, node), hint=error.hint) from error
 
     def _with_graphs(self, value: Any) -> Any:
-        """Returns an argument with what imports a graph in the place of each."""
+        """Returns an argument with the importer of a graph in the place of each."""
         if isinstance(value, list):
             return [self._with_graphs(v) for v in value]
         return GraphOfCall(value, partial(self._region, value)) if isinstance(value, GraphModule) else value
@@ -195,7 +195,7 @@ class NodeImporter:
 
 
 def _value_of(v: Any, scope: Scope) -> Any:
-    """Returns what a node stands for, None where nothing does; a constant itself."""
+    """Returns the value of a node, None where it has none; a constant itself."""
     return scope.get(v) if isinstance(v, Node) else v
 
 

@@ -21,7 +21,7 @@ from weft.support.dtypes import bool_
 
 
 class Graph(NamedTuple):
-    """A graph of PyTorch's, and what adds its operators to a region."""
+    """A graph of PyTorch's, and the function that adds its operators to a region."""
 
     module: GraphModule
     add_to: Callable[[Builder, Sequence[Any], Operand | None], list[Any]]
@@ -34,11 +34,11 @@ class Graph(NamedTuple):
 Call: TypeAlias = Callable[..., list[Any]]
 
 CONTROL_FLOW: Final[dict[str, Call]] = {}
-"""What imports operators that run graphs, by their names."""
+"""The importers of operators that run graphs, by their names."""
 
 
 def controls(name: str) -> Callable[[Call], Call]:
-    """Enters the decorated function as what imports the operator *name*."""
+    """Enters the decorated function as the importer of the operator *name*."""
 
     def enter(function: Call) -> Call:
         CONTROL_FLOW[name] = function

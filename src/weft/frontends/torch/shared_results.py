@@ -65,7 +65,7 @@ def _views_and_sizes(graph: Graph, places: Sequence[Node], results: Sequence[Any
 
 
 def _graph_of(given: Sequence[Node], steps: Sequence[Node], results: Sequence[Node]) -> GraphModule:
-    """Returns a graph of *steps* that makes *results* of what is *given*."""
+    """Returns a graph of *steps* that makes *results* of the values *given*."""
     made = Graph()
     copies = {n: made.placeholder(f"given_{k}") for k, n in enumerate(given)}
     for n in steps:

@@ -22,7 +22,7 @@ from torch.fx import GraphModule
 from weft.frontends.torch.ops.primitives import RECURRENT
 
 _KEYS: Final = (torch._C.DispatchKey.CompositeImplicitAutograd, torch._C.DispatchKey.Autograd)
-"""Where PyTorch's tracing looks for what an operator is made of."""
+"""Where PyTorch's tracing looks for the decomposition of an operator."""
 
 _HAS_BIASES: Final = 3
 """The argument that a call on sequences of one length has as a truth value, and one on packed sequences as a list."""

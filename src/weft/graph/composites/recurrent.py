@@ -150,7 +150,7 @@ KINDS: Final = {
 
 
 class Weights(NamedTuple):
-    """What one direction of a layer of one of the `KINDS` has, its gates in their order.
+    """The weights of one direction of a layer of one of the `KINDS`, its gates in their order.
 
     The matrices are [gates * hidden, features] and [gates * hidden, states], the biases [gates * hidden], and the projection of
     an LSTM's output [projected, hidden].

@@ -68,7 +68,7 @@ def attention_around(softmax: Node, known: Surroundings) -> list[Node] | None:
 
 
 def _followers(product: Node, known: Surroundings) -> list[Node]:
-    """Returns what reads each element of the result of *product* once, each the only reader of the one before: its epilogue."""
+    """Returns the epilogue of *product*: nodes that read each element once, each the only reader of the one before."""
     found: list[Node] = []
     made = known.result(product)
     while made is not None and (after := known.only_user(made)) is not None and _keeps_elements(after, known):

@@ -9,7 +9,7 @@ from weft.ops import WHOLE_POINTS, whole_matrices
 from weft.support.dtypes import i16, i32, u8
 
 LARGEST_INPUT = u8.int_range[1]
-"""The largest difference between a byte and its zero point, which is what rows of 16 bits hold."""
+"""The largest difference between a byte and its zero point: rows of 16 bits hold such differences."""
 
 
 def is_in_range(w: Array, m: int, size: tuple[int, int]) -> bool:

@@ -41,7 +41,7 @@ from weft.support.dtypes import DType
 def choose_layouts(graph: Graph, planner: Planner, *, by_winograd: bool = True) -> Graph:
     """Returns *graph* with its convolutions over images and volumes, and the maps and pools between them, in channel blocks.
 
-    What is in blocks may be computed *by_winograd* afterwards, which can be a reason for them.
+    Convolutions in blocks may be computed *by_winograd* afterwards, which can be a reason for blocks.
     """
     return rewrite_graph(graph, _Layouts(planner, nodes_in_blocks(graph, planner, by_winograd=by_winograd)).rewrite)
 
@@ -232,7 +232,7 @@ class _Layouts:
         return kept if node.output.rank == x.rank else new.add("reshape", [kept], shape=node.output.shape)
 
     def along_places(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
-        """Returns what works along rows or columns of a blocked value."""
+        """Returns the blocked form of an operator along rows or columns of a blocked value; None where there is none."""
         x = inputs[0]
         if x is None or x not in self.block_of or not works_along_places(node) or not self._allowed(node, x):
             return None

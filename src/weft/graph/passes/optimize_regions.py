@@ -1,7 +1,7 @@
 """Makes the regions of control flow fast by the passes that the graph around them has been through.
 
-Captures that have become constants are such inside of the regions too. What the passes pack in a loop, and no iteration
-changes, is packed before it.
+Captures that have become constants are such inside of the regions too. Weights that the passes pack in a loop, and no iteration
+changes, are packed before it.
 """
 
 from __future__ import annotations

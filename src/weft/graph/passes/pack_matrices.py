@@ -145,7 +145,7 @@ class _Packing:
         return made
 
     def product(self, new: Graph, node: Node, inputs: Inputs) -> Value:
-        """Returns a product of *inputs* by panels, with what a Gemm adds to it."""
+        """Returns a product of *inputs* by panels, with the addend of a Gemm."""
         narrow = self.in_bf16 if node.output.dtype is bf16 else self.narrow
         if narrow is not None and (made := self._rounded(new, node, inputs, narrow)) is not None:
             return made
@@ -178,7 +178,7 @@ class _Packing:
         return y if c is None else new.add("add", [y, _scaled(new, c, beta)], source=node.source, name=node.output.name)
 
     def _rounded(self, new: Graph, node: Node, inputs: Inputs, factors: NarrowedFactors | Tf32Factors) -> Value | None:
-        """Returns a product on rounded factors, with what a Gemm adds to it, rounded once; None where float32 is faster."""
+        """Returns a product on rounded factors, with the addend of a Gemm, rounded once; None where float32 is faster."""
         a, b = _factors(new, node, inputs)
         made = factors.product(new, node, a, b, _is_transposed(node))
         if made is None:
@@ -236,7 +236,7 @@ class _Packing:
 
 
 def _rounded_on_grid(planner: Planner, precision: str) -> NarrowedFactors | Tf32Factors | None:
-    """Returns what rounds the factors of products on a grid, where *precision* asks for it."""
+    """Returns the rounding of the factors of products on a grid, where *precision* asks for one."""
     if not planner.is_grid or precision not in ("bf16", "tf32"):
         return None
     return NarrowedFactors(planner) if precision == "bf16" else Tf32Factors(planner)
@@ -291,7 +291,7 @@ def _right(node: Node) -> Value | None:
 
 
 def _terms(node: Node, added: Sequence[Value | None]) -> tuple[float, float, Value | None]:
-    """Returns the factors of a product and of what is *added* to it, and that; None where it is zero."""
+    """Returns the factors of a product and of the addend *added*, and that; None where it is zero."""
     if node.op != "gemm":
         return 1.0, 1.0, None
     c = added[0] if added and not _is_zero(added[0]) else None
@@ -310,7 +310,7 @@ def _is_transposed(node: Node) -> bool:
 
 
 def _before_transposition(node: Node, inputs: Inputs) -> tuple[Value, tuple[int, ...]] | None:
-    """Returns what the right-hand side of a product is transposed from, and how, if that has the depth side by side.
+    """Returns the operand and the permutation of a transposed right-hand side, if the operand has the depth side by side.
 
     Few rows are multiplied with such rows as they are, each product summed along both: a transposed copy would take longer.
     """

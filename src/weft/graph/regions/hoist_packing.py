@@ -15,7 +15,7 @@ from weft.graph.regions.stacked_rows import append_regions
 
 
 def append_hoisted(graph: Graph, node: Node) -> Node:
-    """Appends the control-flow *node* to *graph*; of a loop, what its body packs of captures alone is before it."""
+    """Appends the control-flow *node* to *graph*; of a loop, the captures that its body packs are packed before it."""
     body = node.attribute("body") if node.operator is LOOP else None
     if body is None:
         return graph.append(node)
@@ -37,7 +37,7 @@ def append_hoisted(graph: Graph, node: Node) -> Node:
 
 
 def _invariant_packs(body: Graph) -> list[Node]:
-    """Returns the nodes of *body* that pack what is the same in each iteration, and what they read, in order."""
+    """Returns the nodes of *body* that pack loop invariants, and the nodes that those read, in order."""
     varying: set[Value] = set(body.inputs)
     invariant: list[Node] = []
     for node in body.nodes:

@@ -1,4 +1,4 @@
-"""Loads what an iteration of a loop that fetches ahead rounds and stores, or its first batch, in the iteration before.
+"""Loads the batch that an iteration of a loop that fetches ahead rounds and stores, or its first one, in the iteration before.
 
     for k in range(0, 9):                           v = alloc("register", f32[32])
         multiply(k)                                 v[...] = A[0, ...]

@@ -79,7 +79,7 @@ class _Place:
     vary: frozenset[Var]
 
     def inside(self, s: Stmt) -> _Place:
-        """Returns what is known inside of *s*."""
+        """Returns the bounds, and the variables that vary among threads, inside of *s*."""
         if isinstance(s, For):
             vary = self.vary | {s.var} if axis_of(s) is None and self.varies(s.begin, s.extent) else self.vary
             return replace(self, bounds=extent_bounds(self.bounds, s), vary=vary)

@@ -131,7 +131,7 @@ class _Column:
         return allocated(sums, seq(*zeros, total, given))
 
     def _scaled(self, row: Expr, top: Expr, count: int) -> Stmt:
-        """Divides what is known of the vector by the largest of *count* elements from *row* on, if that is large."""
+        """Divides the known part of the vector by the largest of *count* elements from *row* on, if that is large."""
         size = self[row].size() if count == 1 else maximum(self[row].size(), self[row + 1].size())
         large = const(1 / epsilon(self.bound.dtype), self.bound.dtype)
 

@@ -128,7 +128,7 @@ def _elementwise(values: Values, results: Values) -> tuple[Combine, tuple[Expr |
 
 
 def _applied(e: Expr) -> tuple[Callable[[Expr, Expr], Expr], Expr, Expr] | None:
-    """Returns what *e* applies, if that is known to be associative, and its two operands."""
+    """Returns the function that *e* applies, if that is known to be associative, and its two operands."""
     if isinstance(e, Apply) and e.fn in _IDEMPOTENT_FUNCTIONS:
         fn = e.fn
         return lambda a, b: Apply(fn, (a, b)), e.args[0], e.args[1]

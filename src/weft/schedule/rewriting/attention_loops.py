@@ -351,7 +351,7 @@ class AttentionLoops:
         return store(a.target, [self._at(i, row=row, column=column) for i in a.indices], made)
 
     def row_result(self, t: Threads, r: Expr) -> Sequence[Stmt]:
-        """Stores what else is told of a row."""
+        """Stores further results of a row, such as the sum and the maximum of its scores."""
         return ()
 
     def number(self, t: Threads) -> Expr:

@@ -1,4 +1,4 @@
-"""Shuffles, interpreted: each thread of a warp takes what another one has in memory of its own."""
+"""Shuffles, interpreted: each thread of a warp takes an element of another one's own memory."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def window_of(c: Call, p: Parameters, rank: int = 2) -> Window:
 
 
 def spatial(c: Call, p: Parameters, x: Operand) -> Operand:
-    """Returns *x* as [N, C, ...]: what comes before `axis`, that of the channels, as one dimension."""
+    """Returns *x* as [N, C, ...]: the dimensions before `axis`, that of the channels, as one."""
     axis = c.axis(p.integer("axis", 1), x)
     if axis + 1 >= x.rank:
         c.fail(f"axis: {axis} leaves no dimension for windows to move along: {x!r}", "mend its axis")

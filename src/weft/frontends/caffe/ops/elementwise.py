@@ -16,27 +16,27 @@ _FLT_MIN: Final = 1e-30
 
 @layer("ReLU")
 def relu(c: Call) -> Tops:
-    """What is positive, and the rest times negative_slope."""
+    """Rectifies: negative elements are multiplied by `negative_slope`."""
     slope = c.parameters("relu_param").number("negative_slope", 0.0)
     return c.add("leaky_relu", c.input, alpha=slope) if slope else c.add("relu", c.input)
 
 
 @layer("ReLU6")
 def relu6(c: Call) -> Tops:
-    """What lies between 0 and 6."""
+    """Clips to 0 and 6."""
     return c.add("clip", c.input, c.number(0.0, c.input), c.number(6.0, c.input))
 
 
 @layer("Clip")
 def clip(c: Call) -> Tops:
-    """What lies between `min` and `max`."""
+    """Clips to `min` and `max`."""
     p, x = c.parameters("clip_param"), c.input
     return c.add("clip", x, *(c.number(p.number(name, 0.0), x) for name in ("min", "max")))
 
 
 @layer("PReLU")
 def prelu(c: Call) -> Tops:
-    """What is positive, and the rest times a learnt slope of its channel."""
+    """Rectifies: negative elements are multiplied by a learnt slope of their channel."""
     x = c.input
     shared = c.parameters("prelu_param").flag("channel_shared", False)
     if shared:
@@ -47,7 +47,7 @@ def prelu(c: Call) -> Tops:
 
 @layer("ELU")
 def elu(c: Call) -> Tops:
-    """What is positive, and the rest as `alpha * (exp(x) - 1)`."""
+    """Rectifies: negative elements become `alpha * (exp(x) - 1)`."""
     return c.add("elu", c.input, alpha=c.parameters("elu_param").number("alpha", 1.0))
 
 
@@ -66,7 +66,7 @@ def swish(c: Call) -> Tops:
 
 @layer("Threshold")
 def threshold(c: Call) -> Tops:
-    """1 for what is larger than `threshold`, else 0."""
+    """1 for elements larger than `threshold`, else 0."""
     x = c.input
     bound = c.number(c.parameters("threshold_param").number("threshold", 0.0), x)
     return c.cast(c.add("less", bound, x), x.dtype)

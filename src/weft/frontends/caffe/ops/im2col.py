@@ -36,7 +36,7 @@ def spatial_pyramid_pooling(c: Call) -> Tops:
 
 
 def _pooled(c: Call, op: str, x: Operand, kernel: list[int], bins: list[int], sizes: list[int]) -> Operand:
-    """Returns the pool of one level: windows side by side, what they are too large by as pads at both ends."""
+    """Returns the pool of one level: windows side by side, with pads at both ends for the elements that windows lack."""
     pads = [(k * b - s + 1) // 2 for k, b, s in zip(kernel, bins, sizes, strict=True)]
     if any(p >= k for p, k in zip(pads, kernel, strict=True)):
         c.fail(f"{x!r} is too small for its pyramid_height", "give it larger images, or a lower pyramid")

@@ -1,6 +1,6 @@
 """Recurrent layers over sequences [time, batch, ...], which `cont` [time, batch] divides: 0 at the first step of each.
 
-What goes over from the last step of a run to the first of the next is a state; `expose_hidden` makes it bottoms and tops.
+A value that goes over from the last step of a run to the first of the next is a state; `expose_hidden` makes it bottoms and tops.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def where(c: NetworkCall) -> Operand:
 
 @layer(865, "modBroadcastable")
 def mod(c: NetworkCall) -> Operand:
-    """What a division leaves, of the divisor's sign."""
+    """The remainder of a division, of the divisor's sign."""
     return c.add("floor_mod", c.input(0), c.input(1))
 
 
@@ -81,7 +81,7 @@ def tile(c: NetworkCall) -> Operand:
 
 
 def _at_indices(c: NetworkCall, op: str) -> Operand:
-    """Returns what *op* gathers at the indices of a layer, along its axis."""
+    """Returns the elements that *op* gathers at the indices of a layer, along its axis."""
     x = c.input()
     axis = c.axis_of(c.integer(1), x.rank)
     return c.add(op, x, _inside(c, c.input(1), x, axis), axis=axis)

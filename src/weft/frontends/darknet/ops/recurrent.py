@@ -13,7 +13,7 @@ from weft.graph.builder import Operand
 
 
 def _remembered(c: Call, inner: Operand, own: Operand, state: Operand) -> Operand:
-    """Returns the next state: the sum of what the input and the state give, and of the state where it is a shortcut."""
+    """Returns the next state: the sum of the products by the input and by the state, and of the state where it is a shortcut."""
     made = c.add("add", inner, own)
     return c.add("add", state, made) if c.flag("shortcut") else made
 

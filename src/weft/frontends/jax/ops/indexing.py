@@ -95,7 +95,7 @@ _BOUNDS: Final = ((1, "start"), (2, "limit"), (3, "stride"))
 
 
 def _added_sizes(c: Call) -> list[int | Expr] | None:
-    """Returns what is added to a start that a run computes, where that makes the end of a slice; None for other slices.
+    """Returns the sizes of a slice whose ends are its starts, which a run computes, plus these sizes; None for other slices.
 
     JAX writes slices of symbolic sizes so.
     """

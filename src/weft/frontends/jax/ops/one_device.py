@@ -1,4 +1,4 @@
-"""What devices exchange, where there is one: it has the number 0, and gets back what it gives."""
+"""Collectives of a single device: it has the number 0, and gets back the values that it gives."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def scatter(c: Call) -> Operand:
 
 
 def _applied(c: Call, w: Windows, x: Operand, indices: Operand, updates: Operand) -> Operand:
-    """Returns what the operation's region makes of elements and updates, where each element has one at most."""
+    """Returns the results of the operation's region for elements and updates, where each element has one update at most."""
     if c.value("unique_indices") is not True or not c.operation.regions:
         c.fail("it combines elements by a function that is not supported", f"use one of {', '.join(REDUCTIONS)}")
     (made,) = c.region(0, [gathered(c, w, x, indices), updates])

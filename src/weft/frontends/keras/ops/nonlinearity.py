@@ -176,7 +176,7 @@ def prelu(c: Call) -> Operand:
 
 @translates("Softmax")
 def softmax(c: Call) -> Operand:
-    """Exponentials, divided by their sum along a dimension; what a mask leaves out is zero."""
+    """Exponentials, divided by their sum along a dimension; masked elements are zero."""
     x, mask = c.floats(), c.mask()
     found = c.layer.config.get("axis", -1)
     axes = [c.axis_of(d, x.rank) for d in (found if isinstance(found, list) else [c.integer("axis", -1)])]

@@ -57,7 +57,7 @@ def _of_weights(c: Call, cell: Weights) -> Operand | tuple[Operand, ...]:
 
 @translates("RNN")
 def of_cell(c: Call) -> Operand | tuple[Operand, ...]:
-    """A recurrent layer of one of Keras's own cells, or of several of them, of which each takes what the one before puts out."""
+    """A recurrent layer of one of Keras's own cells, or of several of them, of which each takes the output of the one before."""
     cell, weights = layer_of(c.layer.config.get("cell")), c.weights.part("cell")
     if cell.kind == "StackedRNNCells":
         return _stacked(c, cell.config.get("cells"), weights)
@@ -79,7 +79,7 @@ def one_step(c: Call) -> tuple[Operand, ...]:
 
 
 def _stacked(c: Call, described: Any, weights: Weights) -> Operand | tuple[Operand, ...]:
-    """Returns what layers of the *described* cells put out, one after another."""
+    """Returns the outputs of layers of the *described* cells, one on top of another."""
     if not isinstance(described, list) or not described:
         c.fail("it does not say its cells", "save the model again")
     if _given_states(c) is not None:

@@ -53,7 +53,7 @@ def _convolved_steps(c: Call, n: int) -> Operand:
 
 
 def _step(c: Call, n: int, rows: Operand) -> Callable[[Builder, Operand, States], States]:
-    """Returns the function of one step: it takes what the image became, and the states."""
+    """Returns the function of one step: it takes the convolved image, and the states."""
     recurrence = c.array(c.weights.part("cell"), 1, n + 2, outputs_first, 1)
     kernel, ones = sizes_of(recurrence), [1] * n
     pads = same_pads(c, kernel, ones, ones, rows.shape[3:], lower=False)

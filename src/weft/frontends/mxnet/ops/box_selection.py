@@ -44,7 +44,7 @@ def box_iou(c: Call) -> Operand:
 
 @translates("_contrib_box_decode")
 def box_decode(c: Call) -> Operand:
-    """Boxes by two corners of what moves and scales anchors."""
+    """Boxes by two corners, decoded from deltas of anchors."""
     x, anchors = c.input(0, rank=3), c.input(1, rank=3)
     cornered = _format(c, "format", "center") == "corner"
     most = c.number("clip", -1.0)
@@ -145,7 +145,7 @@ def _in_format(c: Call, rows: Operand, first: int) -> Operand:
 def multi_box_detection(c: Call) -> Operand:
     """Rows (class, score, x0, y0, x1, y1) of each image: the greatest score first, the class -1 where a better box overlaps.
 
-    Inputs are scores [N, classes, n], the first class being the background, what moves and scales anchors [N, n * 4], and
+    Inputs are scores [N, classes, n], the first class being the background, deltas of anchors [N, n * 4], and
     anchors [1, n, 4] by two corners. Behind the boxes that are not of the background, rows are -1. See Liu et al., "SSD", 2016.
     """
     scores = c.input(0, rank=3)

@@ -76,5 +76,5 @@ def boolean_mask(c: Call) -> Operand:
 
 @translates("cast_storage", "SVMOutput")
 def unchanged(c: Call) -> Operand:
-    """A tensor as it is: what is told apart in training, or in memory."""
+    """A tensor as it is: the operators differ from a copy in training, or in memory."""
     return c.input()

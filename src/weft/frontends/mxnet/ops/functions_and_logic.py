@@ -75,7 +75,7 @@ def hard_sigmoid(c: Call) -> Operand:
 
 @translates("smooth_l1")
 def smooth_l1(c: Call) -> Operand:
-    """Half the square of `scalar * x` near zero, and further away the absolute value, less what joins both (Girshick, 2015)."""
+    """Half the square of `scalar * x` near zero, else the absolute value less a constant that joins both (Girshick, 2015)."""
     x, square = c.input(), c.number("scalar", 1.0) ** 2
     size = c.add("abs", x)
     near = c.add("mul", c.add("square", x), c.scalar(square / 2, x.dtype))

@@ -236,7 +236,7 @@ def softmax_output(c: Call) -> Operand:
 @translates("LinearRegressionOutput", "MAERegressionOutput", "Dropout", "BlockGrad", "make_loss")
 @translates("identity", "_copy", "_np_copy", "_npi_copy")
 def unchanged(c: Call) -> Operand:
-    """Returns the input: what the operator does is for training."""
+    """Returns the input: the operator's effect is for training."""
     return c.input()
 
 

@@ -277,5 +277,5 @@ def ravel_multi_index(c: Call) -> Operand:
 
 @translates("MakeLoss", "_identity_with_attr_like_rhs")
 def unchanged(c: Call) -> Operand:
-    """Returns the first input: what the operator does is for training."""
+    """Returns the first input: the operator's effect is for training."""
     return c.input(0)

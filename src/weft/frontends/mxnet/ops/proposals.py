@@ -23,7 +23,7 @@ from weft.support.dtypes import i64
 
 @dataclass(frozen=True)
 class _Settings:
-    """Sizes [images, anchors, height, width] of what is scored, and the distance of the places in pixels."""
+    """Sizes [images, anchors, height, width] of the scores, and the distance of the places in pixels."""
 
     images: int
     anchors: int
@@ -36,7 +36,7 @@ class _Settings:
 def proposal(c: Call) -> tuple[Operand, Operand]:
     """The best regions of each image, as rows (image, x0, y0, x1, y1), and their scores; the first ones again behind the last.
 
-    Inputs are scores [N, 2 A, H, W], those of the background first, what moves and scales A anchors at each place [N, 4 A, H, W],
+    Inputs are scores [N, 2 A, H, W], those of the background first, deltas of A anchors at each place [N, 4 A, H, W],
     and the height, width and scale of each image [N, 3].
     """
     scores, moves = c.input(0, rank=4), c.input(1, rank=4)

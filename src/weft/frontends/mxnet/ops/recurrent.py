@@ -31,7 +31,7 @@ def rnn(c: Call) -> Operand | tuple[Operand, ...]:
 
 
 def _mode(c: Call) -> str:
-    """Returns the kind of layer; raises `ModelError` for what is not supported of it."""
+    """Returns the kind of layer; raises `ModelError` for features that are not supported."""
     mode = c.text("mode")
     if mode not in KINDS:
         c.fail(f"its mode {mode!r} is not supported", f"use one of {', '.join(KINDS)}")

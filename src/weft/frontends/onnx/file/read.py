@@ -121,7 +121,7 @@ def _checked(source: Source) -> Source:
     if proto.ir_version > onnx.IR_VERSION:
         warnings.warn(
             f"{source.name} has IR version {proto.ir_version}, newer than {onnx.IR_VERSION}, the newest known here; "
-            "what is new in it is ignored",
+            "its new features are ignored",
             stacklevel=3,
         )
     return source

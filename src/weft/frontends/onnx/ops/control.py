@@ -45,7 +45,7 @@ def if_(c: Call) -> HeldResults:
 
 
 def _form_of_both(c: Call, a: Held, b: Held) -> Form:
-    """Returns the form of what two branches give; raises `ModelError` where there is none."""
+    """Returns the form of the results of two branches; raises `ModelError` where there is none."""
     form = joined(form_of(a), form_of(b))
     if form is None:
         c.fail(f"its branches give {a!r} and {b!r}", kind=UnknownValues)

@@ -177,7 +177,7 @@ def optional_has_element(c: Call) -> HeldResults:
 
 @translates("OptionalGetElement", holds=True)
 def optional_get_element(c: Call) -> HeldResults:
-    """What an optional value holds."""
+    """The contents of an optional value."""
     found = _held(c)
     if isinstance(found, Absent):
         c.fail("its input is absent", "ask OptionalHasElement first")

@@ -1,4 +1,4 @@
-"""Products of matrices, their factors, and what they solve."""
+"""Products of matrices, their factors, and linear systems."""
 
 from __future__ import annotations
 

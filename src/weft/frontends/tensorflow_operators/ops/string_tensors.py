@@ -58,7 +58,7 @@ def _strings(c: Call, x: object) -> Strings:
 
 @translates_strings("Equal", "NotEqual", "Rank", "Shape", "ShapeN", "Size")
 def asked(c: Call) -> Results:
-    """What is known of strings by their ids."""
+    """Equality, shapes and sizes of strings: those of their ids."""
     return _on_ids(c)
 
 
@@ -100,7 +100,7 @@ def in_case(c: Call) -> Results:
 
 @translates("StaticRegexReplace", "RegexReplace")
 def replaced(c: Call) -> Results:
-    """Strings with another in the place of what a regular expression describes."""
+    """Strings with another in the place of matches of a regular expression."""
     static = c.op == "StaticRegexReplace"
     pattern = c.text("pattern") if static else _text(c, 1)
     by = c.text("rewrite") if static else _text(c, 2)

@@ -1,4 +1,4 @@
-"""The last step of detectors: boxes decoded from what a network says of its anchors, and chosen by their scores."""
+"""The last step of detectors: boxes decoded from deltas of anchors, and chosen by their scores."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def var_handle(c: LiteCall) -> Results:
 
 @translates("READ_VARIABLE")
 def read_variable(c: LiteCall) -> Operand:
-    """What a variable has."""
+    """The value of a variable."""
     return c.variables.read(c, _variable(c, 0), c.made[0])
 
 

@@ -18,7 +18,7 @@ def converted(c: LiteCall) -> Operand:
 
 @translates("DENSIFY")
 def densify(c: LiteCall) -> Results:
-    """A weight, of which the file has what is not zero: it is dense since it was read."""
+    """A sparse weight, of which the file has the elements that are not zero: it is dense since it was read."""
     return c.inputs[0] if c.inputs and c.inputs[0] is not None else c.tensor()
 
 

@@ -83,7 +83,7 @@ def _joined(c: LiteCall, begin: int) -> Operand:
 
 
 def _state(c: LiteCall, x: Operand, i: int, hidden: object) -> Operand:
-    """Returns a state before the first step: what was computed, or zeros, which variables are at first."""
+    """Returns a state before the first step: a computed value, or zeros, which variables are at first."""
     found = c.inputs[i] if i < len(c.inputs) else None
     if isinstance(found, Value | CompileTimeConstant):
         return c.tensor(i, 2)

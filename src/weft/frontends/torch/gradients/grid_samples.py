@@ -19,7 +19,7 @@ from torch import Tensor
 LINEAR, NEAREST = 0, 1
 """Modes of interpolation; gradients of the cubic one are left to PyTorch."""
 ZEROS, BORDER = 0, 1
-"""What lies outside of an image; the third is its reflection."""
+"""Modes of padding outside of an image; the third, its reflection, is left."""
 
 
 class Axis(NamedTuple):

@@ -2,8 +2,8 @@
 
     aten.convolution_backward(g, x, w, ...)   becomes   a convolution by w, and a product of g with the windows of x
 
-What is linear along each dimension of space (averages of windows, nearest elements, pads) is a product with a matrix, that the
-operator makes of an identity, and its gradient the product with the transpose.
+An operator that is linear along each dimension of space (averages of windows, nearest elements, pads) is a product with a matrix,
+which it makes of an identity, and its gradient the product with the transpose.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Quantized tensors, as programs of PyTorch's quantization have them, and floats that are rounded as if they were quantized.
 
-Names of `quantized_decomposed` are those of what `torch.export` and PT2E quantization make.
+Names of `quantized_decomposed` are those of the operators that `torch.export` and PT2E quantization make.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Boxes by their corners, by their middles and sizes, and as what moves and scales anchors."""
+"""Boxes by their corners, by their middles and sizes, and as deltas of anchors."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def _is_zero(b: Builder, x: Operand) -> Operand:
 
 
 def along_named(b: Builder, x: Operand, axis: Operand, body: Callable[[Operand], Operand]) -> Operand:
-    """Returns what *body* makes, in the same shape, of *x* as [before, size, behind], along whose dimension 1 it works."""
+    """Returns the result of *body*, which works along dimension 1 of *x* as [before, size, behind], in the shape of *x*."""
     return _viewed(b, body(_viewed(b, x, _along(b, x.shape, named(b, axis, x.rank)))), x.shape)
 
 
@@ -119,7 +119,7 @@ def _along(b: Builder, shape: Sequence[Expr], mask: Operand) -> list[Expr]:
 def for_axis(
     b: Builder, axis: Operand, rank: int, axes: Sequence[int], body: Callable[[Builder, int], Sequence[Operand]]
 ) -> list[Operand]:
-    """Returns what *body* makes for the *axis*, one of *axes* of *rank* dimensions: a branch for each, of which a run takes one.
+    """Returns the results of *body* for the *axis*, one of *axes* of *rank* dimensions: a branch for each, one of which runs.
 
     That is for operators that compute tables for a known length; others work along an axis of `along_named`. Calls are refused
     with another axis.

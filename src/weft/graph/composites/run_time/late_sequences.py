@@ -220,9 +220,9 @@ def _begin(b: Builder, s: LateSequence, place: Expr) -> Expr:
 
 
 def _parted(b: Builder, x: Operand, at: Expr, left_out: Expr | None = None) -> tuple[Operand, Operand]:
-    """Returns what is before *at* along the first dimension of *x*, and what is behind it and *left_out* more.
+    """Returns the elements before *at* along the first dimension of *x*, and those behind it and *left_out* more.
 
-    Both are inside of *x*, which the sizes say, so that those of parts of nothing are known to be zero.
+    Both are inside of *x*, which the sizes say, so that sizes of parts of nothing are known to be zero.
     """
     end = x.shape[0]
     behind = minimum(at if left_out is None else at + left_out, end)

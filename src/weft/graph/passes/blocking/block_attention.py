@@ -59,7 +59,7 @@ class _Operand:
     dims: tuple[int | None, ...]
 
     def element(self, graph: Graph, step: Value | None) -> _Operand:
-        """Returns what it is at the index *step* of its first dimension; without one, that is of one element."""
+        """Returns the operand at the index *step* of its first dimension; without one, that is of one element."""
         d, *rest = self.dims
         if d is None:
             return replace(self, dims=tuple(rest))
@@ -183,7 +183,7 @@ def _source(v: Value) -> tuple[Value, tuple[int, ...]]:
 
 
 def _operands(attention: _Attention, known: Mapping[Value, Value]) -> dict[Value, _Operand]:
-    """Returns what is read of values from outside of *attention*, in the graph in which *known* stands for those of before."""
+    """Returns the operands that *attention* reads from outside, in the graph in which *known* stands for the values of before."""
     own = {v for n in attention.nodes for v in n.outputs}
     found: dict[Value, _Operand] = {}
     for v in dict.fromkeys(v for n in attention.nodes for v in n.inputs if v is not None and v not in own):

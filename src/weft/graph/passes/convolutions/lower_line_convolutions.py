@@ -54,7 +54,7 @@ class _Lines:
         return [line]
 
     def _image(self, new: Graph, v: Value) -> Value:
-        """Returns the twin of a line, or of what broadcasts to lines."""
+        """Returns the twin of a line, or of a value that broadcasts to lines."""
         if v.rank < len("CL"):
             return v
         if v not in self.images:

@@ -47,7 +47,7 @@ class _Narrowing:
         self.wide = WideBlocks()
 
     def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
-        """Returns the convolution on rounded factors, or what follows one in wide blocks; None for any other node."""
+        """Returns the convolution on rounded factors, or a node that follows one in wide blocks; None for any other node."""
         made = self._convolution(new, node, inputs) or self.wide.follow(new, node, inputs)
         return None if made is None else [made]
 

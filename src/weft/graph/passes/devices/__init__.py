@@ -1,1 +1,1 @@
-"""Passes for models whose kernels a device runs: what a kernel can take, and what the host's processor computes instead."""
+"""Passes for models whose kernels a device runs: operators that it lacks, and those that the host's processor computes."""

@@ -96,7 +96,7 @@ class _Placement:
                 self.costs[self.numbers[v]][_At.PROCESSOR] = inf
 
     def _add(self, maker: Node | None, values: Collection[Value], times: list[float]) -> None:
-        """Adds what computes *values*, with its times on the device and on the processor."""
+        """Adds the *maker* of *values*, with its times on the device and on the processor."""
         self.numbers.update(dict.fromkeys(values, len(self.costs)))
         self.makers.append(maker)
         copied = sum([self._crossing(v) for v in values])

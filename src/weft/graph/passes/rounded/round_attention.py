@@ -198,7 +198,7 @@ class _Rounding:
         return self.rounded[base]
 
     def _moved(self, new: Graph, n: Node, x: Value) -> Value:
-        """Returns what *n* makes, of the rounded *x*."""
+        """Returns the result of *n*, which moves elements, for the rounded *x*."""
         if n.output not in self.rounded:
             made = new.add(n.op, [x], source=n.source, name=f"{n.output.name}_bf16", **n.keywords)
             self.rounded[n.output] = made

@@ -44,7 +44,7 @@ def append_in_place(graph: Graph) -> Graph:
 
 
 def _found(graph: Graph, node: Node, body: Graph) -> list[tuple[Append, list[Value]]]:
-    """Returns the states of a loop of *graph* that an iteration of its *body* appends to, with what it appends."""
+    """Returns the states of a loop of *graph* that an iteration of its *body* appends to, with the appended values."""
     told = {late.size: node.outputs.index(late.value) for late in graph.late_sizes if late.value in node.outputs}
     changing = {late.size for late in body.late_sizes}
     found = []

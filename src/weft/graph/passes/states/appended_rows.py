@@ -1,4 +1,4 @@
-"""What appends are: a value with tensors behind it, along a dimension that only dimensions of one element are before."""
+"""Appends: concatenations of a value and tensors behind it, along a dimension that only dimensions of one element are before."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class _Pages:
 
 
 def _pages(v: Value) -> _Pages | None:
-    """Returns what pages *v* is rows of: it is gathered, and its dimension of pages joined to that of their rows."""
+    """Returns the pages whose rows *v* is: it is gathered, and its dimension of pages joined to that of their rows."""
     cut = None if v.producer is None else first_rows_axis(v.producer)
     joined = v if cut is None else _first_input(v, "slice")
     before = _first_input(joined, "reshape")

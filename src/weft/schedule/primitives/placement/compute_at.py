@@ -53,7 +53,7 @@ def compute_at(
     Legal if all consumers are in the loop, the block writes no output of the function, and no statement in between writes its
     inputs. Elements that several iterations need are recomputed by each. The block's own loops are new ones. The box
     is as long along the block's last spatial axis as a multiple of *align* or all of the axis, so that vectors are whole.
-    What the guard of the only consumer leaves out is not computed, unless *guarded* is false, so that all boxes are whole.
+    Elements that the only consumer's guard leaves out are not computed, unless *guarded* is false, so that all boxes are whole.
     """
     path = block_path(fn, block)
     producer = the_block(path)

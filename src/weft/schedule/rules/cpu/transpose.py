@@ -2,8 +2,8 @@
 
 The last axis of the output is strided in the input, and another axis is contiguous there. Both are cut to the length of a vector:
 the tile is read by rows and written by columns, and code generation turns the loads of an unrolled tile into shuffles. Where the
-output is padded along its last axis, so are the tiles. What is computed of such an element and of others, which are read in the
-order of the output, is computed in the tile.
+output is padded along its last axis, so are the tiles. Maps of such an element and of others, which are read in the order of the
+output, are computed in the tile.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from weft.schedule.schedule import Schedule
 
 
 def _inline_all(s: Schedule, p: Planner) -> None:
-    """Inlines what costs nothing to recompute, also once all but one reader have become one, as those of a value in a GELU."""
+    """Inlines blocks that cost nothing to recompute, also once their readers have become one, as those of a value in a GELU."""
     before = None
     while before is not s.program:
         before = s.program

@@ -97,7 +97,7 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile, threads:
 
 
 def _filled_sizes(axes: TileAxes, tile: SharedTile) -> dict[Var, int]:
-    """Returns of what the axes become multiples: whole steps of all parts, and, where another kernel adds the sums, whole tiles.
+    """Returns the factors of the padded axes: whole steps of all parts, and, where another kernel adds the sums, whole tiles.
 
     A fetch under a condition waits for the one before.
     """

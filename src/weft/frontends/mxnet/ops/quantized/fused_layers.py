@@ -1,6 +1,6 @@
-"""Layers that MXNet's backend for oneDNN fused, those of quantised networks among them: the symbol inside says what was fused.
+"""Layers that MXNet's backend for oneDNN fused, quantised ones among them: the symbol inside has the fused layers.
 
-A layer that is not quantised is what its symbol computes.
+The result of a layer that is not quantised is that of its symbol.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Quantisation: floats to bytes and back, and sums in 32 bits to bytes; `quantized_ranges` says what these stand for."""
+"""Quantisation: floats to bytes and back, and sums in 32 bits to bytes; `quantized_ranges` has their scales."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Layers whose inputs and results are quantised: each has behind its inputs the range of each, and gives the range of its result.
 
-Sums are exact in 32 bits; `quantized_ranges` says what the integers stand for.
+Sums are exact in 32 bits; `quantized_ranges` has the scales of the integers.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from weft.graph.builder import CompileTimeConstant, Operand
 from weft.support.dtypes import i8
 
 MOST_BIAS: Final = 1 << 30
-"""What a bias in 32 bits is kept below."""
+"""The bound below which a bias in 32 bits is kept."""
 
 
 def array_of(c: Call, x: Operand, what: str) -> Array:

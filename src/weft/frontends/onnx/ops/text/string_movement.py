@@ -66,7 +66,7 @@ def moved(c: Call) -> HeldResults:
 
 @translates_strings("Equal", "Shape", "Size")
 def asked(c: Call) -> HeldResults:
-    """What is known of strings by their ids."""
+    """Equality, shapes and sizes of strings: those of their ids."""
     if len({isinstance(v, Strings) for v in c.held}) > 1:
         c.fail("it compares strings with numbers", UNFIT)
     return _as_on_numbers(c)

@@ -145,6 +145,6 @@ def equal(c: Call) -> Operand:
 
 @translates_complex("Shape", "ShapeN", "Size", "Rank")
 def sizes(c: Call) -> Results:
-    """What is known of complex numbers by their real parts."""
+    """Shapes and sizes of complex numbers: those of their real parts."""
     c.inputs = [x.real if isinstance(x, ComplexTensor) else x for x in c.inputs]
     return TABLE[c.op](c)

@@ -19,7 +19,7 @@ _DIMENSIONS: Final = {
     "2d": ("bilinear", ("scales_h", "scales_w")),
     "3d": ("trilinear", ("scales_d", "scales_h", "scales_w")),
 }
-"""What linear interpolation is called, and the names of the scales of each dimension, by the operators' endings."""
+"""The name of linear interpolation, and those of the scales of each dimension, by the operators' endings."""
 
 
 def _wanted(c: Call, x: Operand, scales: tuple[str, ...]) -> list[tuple[ExprLike, float | None]]:

@@ -215,7 +215,7 @@ def _tile(ref: BlockRef, problem: TileProblem, p: Planner, instruction: str) -> 
 
 
 def tile_problem(block: Block, parts: Sequence[Part], roles: Roles, *, by_rows: bool = False) -> TileProblem:
-    """Returns what the tile of a reduction over *parts* is chosen for, whose tiles may go *by_rows* of the result."""
+    """Returns the sizes for which the tile of a reduction over *parts* is chosen, whose tiles may go *by_rows* of the result."""
     row, column, outer = (parts[n].extent if n is not None else ONE for n in (roles.row, roles.column, roles.outer_row))
     found, written = contraction_of(block), block.writes[0].buffer
     return TileProblem(

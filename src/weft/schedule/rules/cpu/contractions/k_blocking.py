@@ -123,7 +123,7 @@ def _cut_reduction(s: Schedule, ref: BlockRef, shape: _Shape, p: Planner) -> tup
 
 
 def _problem_of_panels(block: Block, shape: _Shape) -> TileProblem:
-    """Returns what a tile of *block* is chosen for, which goes along panels of *shape* and may have any of the columns."""
+    """Returns the sizes for which a tile of *block* is chosen, along panels of *shape* and with any of the columns."""
     parts = [Part(a, a.extent) for a in spatial_axes(block)]
     problem = tile_problem(block, parts, roles_of(block, parts[:-1]))
     return replace(problem, last=min(problem.last, shape.width))
