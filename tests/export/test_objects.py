@@ -17,12 +17,13 @@ import weft
 from weft.cli.main import main
 from weft.codegen.objects import write_object
 from weft.codegen.objects.read_elf import read_object
-from weft.driver.export.c_header import c_name, header_text
+from weft.driver.export.c_header import c_names, header_text
 from weft.driver.export.linkable import export_folder, export_library, exported_names, object_parts
 from weft.native import _rt, header_files, source_files
 from weft.runtime.package import TensorSpec
 from weft.support.dtypes import SCALARS, f32
 from weft.support.errors import ArtifactError, ToolchainError
+from weft.support.unique_names import UniqueNames
 
 
 def run(program: Path, given: bytes) -> tuple[bytes, bytes]:
@@ -182,9 +183,8 @@ def test_the_command_writes_either(
 
 
 def test_names_become_identifiers() -> None:
-    taken: set[str] = set()
     names = ["x", "x", "x y", "größe", "9", "_a", "", "int", "ctx", "a/b:0"]
-    assert [c_name(n, taken) for n in names] == [
+    assert c_names(names, UniqueNames(first=2)) == [
         "x",
         "x_2",
         "x_y",

@@ -55,6 +55,15 @@ def test_phases_are_channels(
     np.testing.assert_allclose(y, blocks(conv(x, w, b, strides, pads, (1, 1), 1), 1, 4), atol=2e-4)
 
 
+def test_winograd_in_doubles_is_as_exact_as_they_are() -> None:
+    x, w, b = (floats(*shape).astype(np.float64) for shape in ((1, 4, 7, 9), (8, 4, 3, 3), (8,)))
+    u = run("pack_winograd_weight", w, tile=4, block=8)
+    sizes = {"tile": 4, "kernel": (3, 3), "channels": 8, "block": 4}
+    y = run("conv2d_winograd", blocks(x, 1, 4), u, blocks(b, 0, 4), **sizes)
+    assert y.dtype == np.float64
+    np.testing.assert_allclose(y, blocks(conv(x, w, b, (1, 1), (0, 0, 0, 0), (1, 1), 1), 1, 4), atol=1e-12)
+
+
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize("patch", [None, (1, 1, 1), (1, 2, 2), (2, 1, 3)])
 @pytest.mark.parametrize("tile", [2, 3, 4])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from weft.ir import TRUE, Expr, Node, Select, Var, map_nodes, substitute
 from weft.loop import Axis, AxisKind, Buffer, Let, Load, Stmt, for_, make_block, seq, store
+from weft.support.unique_names import UniqueNames
 from weft.te.reducer import Reduction
 from weft.te.tensor import Compute, Operation, Read, Tensor
 
@@ -17,12 +18,12 @@ class Buffers:
 
     def __init__(self) -> None:
         self.of: dict[tuple[Operation, int], Buffer] = {}
-        self.names: set[str] = set()
+        self.names = UniqueNames()
 
     def __getitem__(self, t: Tensor) -> Buffer:
         key = (t.op, t.index)
         if key not in self.of:
-            self.of[key] = Buffer(self.unique(t.name), t.shape, t.dtype)
+            self.of[key] = Buffer(self.names.of(t.name), t.shape, t.dtype)
         return self.of[key]
 
     def __setitem__(self, t: Tensor, buffer: Buffer) -> None:
@@ -32,15 +33,6 @@ class Buffers:
     def made(self) -> list[Buffer]:
         """The buffers, in the order in which they were first asked for."""
         return list(dict.fromkeys(self.of.values()))
-
-    def unique(self, name: str) -> str:
-        """Returns *name*, with a number if it was given before."""
-        result, n = name, 0
-        while result in self.names:
-            n += 1
-            result = f"{name}_{n}"
-        self.names.add(result)
-        return result
 
 
 def nest(op: Compute, buffers: Buffers) -> Stmt:

@@ -131,7 +131,7 @@ def _first(op: Prefix, buffers: Buffers) -> Stmt:
     at = _place(op, (*others[: op.axis], ZERO, *others[op.axis :]), ZERO)
     value = _first_value(op, buffers, at)
     loops = [Var(f"ax{d}") for d in range(len(axes))]
-    name = buffers.unique(f"{target.name}_first")
+    name = buffers.names.of(f"{target.name}_first")
     return around(loops, axes, make_block(name, axes, loops, store(target, at, value)))
 
 

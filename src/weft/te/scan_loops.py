@@ -43,7 +43,7 @@ def _initial(source: Buffer, target: Buffer, buffers: Buffers) -> Stmt:
     axes = [Axis(Var(f"v{d}"), s, AxisKind.SPATIAL) for d, s in enumerate(source.shape)]
     loops = [Var(f"ax{d}") for d in range(source.rank)]
     where = tuple([a.var for a in axes])
-    name = buffers.unique(f"{target.name}_init")
+    name = buffers.names.of(f"{target.name}_init")
     return around(loops, axes, make_block(name, axes, loops, store(target, where, Load(source, where))))
 
 
@@ -86,7 +86,7 @@ class _Step:
             return self.state_of[self._key(t)], self._in_state(where)
         key = self._key(t)
         if key not in self.buffers.of:
-            self.buffers[t] = Buffer(self.buffers.unique(t.name), (self.scan.count, *t.shape[1:]), t.dtype)
+            self.buffers[t] = Buffer(self.buffers.names.of(t.name), (self.scan.count, *t.shape[1:]), t.dtype)
         return self.buffers[t], where
 
     def _in_state(self, where: Sequence[Expr]) -> list[Expr]:

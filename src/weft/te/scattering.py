@@ -148,7 +148,7 @@ def scatter_nests(op: Scatter, buffers: Buffers) -> list[Stmt]:
     axes = [Axis(Var(f"v{d}"), s, AxisKind.SPATIAL) for d, s in enumerate(target.shape)]
     where = tuple([a.var for a in axes])
     loops = [Var(f"ax{d}") for d in range(target.rank)]
-    copy = make_block(buffers.unique(f"{target.name}_init"), axes, loops, store(target, where, Load(source, where)))
+    copy = make_block(buffers.names.of(f"{target.name}_init"), axes, loops, store(target, where, Load(source, where)))
     return [around(loops, axes, copy), _updates(op, buffers)]
 
 

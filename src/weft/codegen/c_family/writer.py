@@ -32,6 +32,7 @@ from weft.ir import (
 from weft.loop import Buffer, Function, Load
 from weft.support.dtypes import DType, i32
 from weft.support.errors import InputError, LoweringError
+from weft.support.unique_names import UniqueNames
 from weft.targets import Target
 
 
@@ -85,7 +86,7 @@ class Writer:
         self.uses: Counter[Expr] = Counter()
         self.known: list[dict[Expr, Value]] = [{}]
         self.names: dict[Var | Buffer, str] = {}
-        self.taken: set[str] = set()
+        self.unique = UniqueNames(first=2)
         self.declared: dict[int, str] = {}
         self.masks: list[tuple[str, ...]] = []
         self.open_allocs: list[str] = []
@@ -134,17 +135,8 @@ class Writer:
     def fresh(self, like: str) -> str:
         """Returns a new C name like *like*."""
         base = identifier(like)
-        base = (
-            f"{base}_"
-            if base in self.dialect.reserved or base.startswith(("weft_", "fn_")) or base[:1].isdigit()
-            else base or "x"
-        )
-        name, n = base, 1
-        while name in self.taken:
-            n += 1
-            name = f"{base}_{n}"
-        self.taken.add(name)
-        return name
+        refused = base in self.dialect.reserved or base.startswith(("weft_", "fn_")) or base[:1].isdigit()
+        return self.unique.of(f"{base}_" if refused else base or "x")
 
     def check_type(self, dtype: DType) -> None:
         """Raises `InputError` for a type that the target does not compute with."""

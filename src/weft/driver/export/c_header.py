@@ -10,6 +10,7 @@ import weft
 from weft.runtime.package import Package, TensorSpec
 from weft.support.dtypes import STORAGE
 from weft.support.text import printable_line
+from weft.support.unique_names import UniqueNames
 
 C_TYPES: Final = {
     "bool": "uint8_t",
@@ -46,18 +47,17 @@ _LATE: Final = (
 )
 
 
-def c_name(text: str, taken: set[str] | None = None) -> str:
-    """Returns a C identifier like *text*, none of *taken*, to which it is added."""
+def c_name(text: str) -> str:
+    """Returns a C identifier like *text*."""
     name = re.sub(r"\W", "_", text, flags=re.ASCII) or "x"
     if name[0].isdigit() or name[0] == "_" or name in _KEYWORDS:
         name = f"x{'' if name[0] == '_' else '_'}{name}"
-    base, n = name, 1
-    while taken is not None and name in taken:
-        n += 1
-        name = f"{base}_{n}"
-    if taken is not None:
-        taken.add(name)
     return name
+
+
+def c_names(texts: Iterable[str], unique: UniqueNames) -> list[str]:
+    """Returns C identifiers like *texts*, all of which differ."""
+    return [unique.of(c_name(text)) for text in texts]
 
 
 def header_text(package: Package, name: str, *, embedded: bool) -> str:
@@ -114,10 +114,11 @@ def _call(package: Package, name: str) -> str:
 
     For a late output it takes a `weft_tensor` with room for the sizes, in which it leaves them, and where the elements are.
     """
-    taken: set[str] = set()
-    sizes = {d: c_name(d, taken) for s in package.called_inputs for d in s.shape if isinstance(d, str)}
-    ins = [c_name(s.name, taken) for s in package.called_inputs]
-    outs = [c_name(s.name, taken) for s in package.called_outputs]
+    unique = UniqueNames(first=2)
+    called = dict.fromkeys(d for s in package.called_inputs for d in s.shape if isinstance(d, str))
+    sizes = dict(zip(called, c_names(called, unique), strict=True))
+    ins = c_names([s.name for s in package.called_inputs], unique)
+    outs = c_names([s.name for s in package.called_outputs], unique)
     made = list(zip(package.called_outputs, outs, strict=True))
     late = [(k, n) for k, (s, n) in enumerate(made) if s.late]
     params = [f"int64_t {n}" for n in sizes.values()]

@@ -10,12 +10,13 @@ from typing import Final
 import numpy as np
 
 import weft
-from weft.driver.export.c_header import C_TYPES, c_name
+from weft.driver.export.c_header import C_TYPES, c_name, c_names
 from weft.runtime.lazy_constants import in_memory
 from weft.runtime.package import Package, TensorSpec
 from weft.support.errors import InputError, ToolchainError
 from weft.support.files import write_pieces
 from weft.support.text import printable_line
+from weft.support.unique_names import UniqueNames
 
 MOST_IN_SOURCE: Final = 4 << 20
 """Weights of more bytes are a file of their own: compilers are slow at long arrays."""
@@ -190,8 +191,8 @@ def _run(package: Package, name: str, *, embedded: bool) -> str:
 
 def _signature(package: Package, name: str) -> tuple[list[str], list[str], str]:
     """Returns the names of inputs and outputs in C, and the declaration of the function that runs the model."""
-    taken: set[str] = set()
-    ins, outs = ([c_name(s.name, taken) for s in specs] for specs in (package.inputs, package.outputs))
+    unique = UniqueNames(first=2)
+    ins, outs = (c_names([s.name for s in specs], unique) for specs in (package.inputs, package.outputs))
     params = [f"const {C_TYPES[s.dtype.name]} *{n}" for s, n in zip(package.inputs, ins, strict=True)]
     params += [f"{C_TYPES[s.dtype.name]} *{n}" for s, n in zip(package.outputs, outs, strict=True)]
     return ins, outs, f"int32_t {name}_run({', '.join(params) or 'void'})"

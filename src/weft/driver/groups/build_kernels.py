@@ -13,6 +13,7 @@ from weft.driver.options import CompileOptions
 from weft.driver.progress import Clock
 from weft.driver.recorded_plans import leave_out, with_recorded_plan
 from weft.support.errors import LoweringError
+from weft.support.unique_names import UniqueNames
 from weft.targets import Target
 
 
@@ -41,8 +42,8 @@ def build_kernels(
     for f in pending.values():
         f.result()
         clock.step(len(finished))
-    names: set[str] = set()
-    return {key: f.result().named(_unique(requests[key].name, names)) for key, f in pending.items()}
+    names = UniqueNames(first=2)
+    return {key: f.result().named(names.of(requests[key].name)) for key, f in pending.items()}
 
 
 def _started(
@@ -59,13 +60,3 @@ def _started(
             raise
         leave_out(f"kernel {request.name}", error)
         return request, start(request)
-
-
-def _unique(name: str, taken: set[str]) -> str:
-    """Returns *name*, with a number if it is taken, and takes it."""
-    made, n = name, 1
-    while made in taken:
-        n += 1
-        made = f"{name}_{n}"
-    taken.add(made)
-    return made

@@ -17,6 +17,7 @@ from weft.graph.core.graph_values import Constant, Parameter, Value
 from weft.graph.core.state_pairs import Pair, state_pairs
 from weft.graph.core.type_text import attribute_text, dim_text, type_text
 from weft.support.text import printable_line
+from weft.support.unique_names import UniqueNames
 
 SHORTEST_ARRAY = 8
 """A constant of at most so many elements is printed with its values."""
@@ -47,17 +48,8 @@ def _region_lines(region: Graph) -> list[str]:
 def unique_names(graph: Graph) -> dict[Value, str]:
     """Returns a distinct name for each value of *graph*: its own, with a number where another has it already."""
     values = [*graph.inputs, *graph.constants(), *(v for n in graph.nodes for v in n.outputs)]
-    taken: set[str] = set()
-    count: dict[str, int] = {}
-    names: dict[Value, str] = {}
-    for v in values:
-        own = name = printable_line(v.name)
-        while name in taken:
-            count[own] = count.get(own, 0) + 1
-            name = f"{own}.{count[own]}"
-        taken.add(name)
-        names[v] = name
-    return names
+    unique = UniqueNames(separator=".")
+    return {v: unique.of(printable_line(v.name)) for v in values}
 
 
 def _dimension_text(d: Dimension) -> str:

@@ -29,6 +29,7 @@ from weft.graph.functions.nodes import (
     Parameter,
     Value,
 )
+from weft.support.unique_names import UniqueNames
 
 PARTIAL = "partial"
 """`partial(f, a, b)` is the function that calls *f* with *a*, *b*, and its own arguments."""
@@ -36,7 +37,7 @@ PARTIAL = "partial"
 
 def lift_lambdas(functions: Functions) -> Functions:
     """Returns the same model without functions inside of functions."""
-    lifting = _Lifting({f.name for f in functions})
+    lifting = _Lifting(UniqueNames([f.name for f in functions], first=2, separator=""))
     for f in functions:
         lifting.made.append(replace(f, body=lifting.block(f.body, _Around(f.name, [p.name for p in f.parameters]))))
     return Functions(tuple(lifting.made))
@@ -54,8 +55,8 @@ class _Around:
 
 
 class _Lifting:
-    def __init__(self, taken: set[str]) -> None:
-        self.taken = taken
+    def __init__(self, names: UniqueNames) -> None:
+        self.names = names
         self.made: list[Function] = []
 
     def block(self, body: Block, around: _Around) -> Block:
@@ -79,7 +80,7 @@ class _Lifting:
         """Makes *f* a function of the model; returns an expression for it: its name, applied to its free variables."""
         used = _free(f)
         given = [v for v in around.variables if v in used]
-        made = self.fresh(f"{around.path}_{name}")
+        made = self.names.of(f"{around.path}_{name}")
         closure: Expression = Name(made, f.line)
         if given:
             closure = Apply(Name(PARTIAL, f.line), (closure, *[Name(v, f.line) for v in given]), (), f.line)
@@ -90,14 +91,6 @@ class _Lifting:
         inner = _Around(made, [*given, *own])
         self.made.append(Function(made, (*map(Parameter, given), *f.parameters), self.block(body, inner), f.line))
         return closure
-
-    def fresh(self, name: str) -> str:
-        made, n = name, 1
-        while made in self.taken:
-            n += 1
-            made = f"{name}{n}"
-        self.taken.add(made)
-        return made
 
 
 def _parts(e: Expression) -> tuple[Expression, ...]:

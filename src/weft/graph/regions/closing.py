@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
 from weft.graph.regions.region_operators import captures_begin
+from weft.support.unique_names import UniqueNames
 
 
 def captured(region: Graph) -> list[Value]:
@@ -42,15 +43,8 @@ def with_values(region: Graph, inputs: list[Value], stands_for: Mapping[Value, V
 
 def closed(region: Graph, captures: list[Value]) -> Graph:
     """Returns *region* with an input for each of *captures* at its end, in the place of the captured value."""
-    taken = {v.name for v in region.inputs}
-    added: list[Value] = []
-    for v in captures:
-        name, n = v.name, 0
-        while name in taken:
-            n += 1
-            name = f"{v.name}.{n}"
-        taken.add(name)
-        added.append(Value(name, v.type))
+    names = UniqueNames([v.name for v in region.inputs], separator=".")
+    added = [Value(names.of(v.name), v.type) for v in captures]
     return with_values(region, [*region.inputs, *added], dict(zip(captures, added, strict=True)))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Final, Protocol
 
 from weft.support.dtypes import SCALARS, DType
+from weft.support.unique_names import UniqueNames
 
 _TYPE: Final = re.compile(rf"(?:{'|'.join(SCALARS)})(?:x[1-9][0-9]*)?", re.ASCII)
 _WORDS: Final = [
@@ -31,26 +32,21 @@ class Names:
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._of: dict[Named, str] = {}
-        self._taken = set(taken)
-        self._next: dict[str, int] = {}
+        self._unique = UniqueNames(taken)
 
     def of(self, thing: Named) -> str:
         """Returns the name of *thing*."""
         name = self._of.get(thing)
         if name is None:
-            name = self._of[thing] = self._unique(identifier(thing.name))
+            name = self._of[thing] = self.new(thing.name)
         return name
 
     def new(self, base: str) -> str:
         """Returns a name that nothing has: *base*, or that with a number."""
-        return self._unique(identifier(base))
-
-    def _unique(self, base: str) -> str:
-        name = base
-        while name in self._taken or is_reserved(name):
-            k = self._next[base] = self._next.get(base, 0) + 1
-            name = f"{base}_{k}"
-        self._taken.add(name)
+        wanted = identifier(base)
+        name = self._unique.of(wanted)
+        while is_reserved(name):
+            name = self._unique.of(wanted)
         return name
 
 

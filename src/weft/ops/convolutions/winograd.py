@@ -114,12 +114,17 @@ def conv2d_winograd(
         return e if bias is None else e + bias[ocb, c]
 
     made = (x.shape[0], *sized(ceil_div(channels, block)), oh, ow, *sized(block))
-    return compute(made, finished, "conv2d_winograd", dtype=accumulator_of(x.dtype))
+    return compute(made, finished, "conv2d_winograd", dtype=_sums_of(x.dtype))
 
 
 def _matrices(dtype: DType, m: int, taps: int, largest: int) -> tuple[Matrix, Matrix, Matrix, int]:
     """Returns B', G and A' for elements of *dtype*, and how many times an output's row or column A' makes."""
     return (*matrices(m, taps, largest), 1) if dtype.is_float else whole_matrices(m, taps)
+
+
+def _sums_of(dtype: DType) -> DType:
+    """Returns the type of the sums, and so of the outputs, of a convolution of *dtype*."""
+    return dtype if dtype.is_float else accumulator_of(dtype)
 
 
 def _transformed_input(p: Tensor, m: int, taps: int, parts: Sequence[Part]) -> Tensor:
@@ -177,7 +182,7 @@ def _product(v: Tensor, u: Tensor, points: Points) -> _Product:
         return sum_(widened_product(v[*row, k * u.shape[5] + terms], u[*matrix, terms]), [k, terms])
 
     shape = sized(v.shape[0], b - a, d - c, points.tiles, u.shape[2], u.shape[4])
-    return _Product(points, compute(shape, contraction, "winograd_product", dtype=accumulator_of(v.dtype)))
+    return _Product(points, compute(shape, contraction, "winograd_product", dtype=_sums_of(v.dtype)))
 
 
 def _transformed_rows(products: Sequence[Sequence[_Product]], part: Part, m: int, taps: int, channels: Expr) -> Tensor:

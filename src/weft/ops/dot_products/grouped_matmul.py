@@ -8,8 +8,6 @@ zero points and scales are the graph's.
 
 from __future__ import annotations
 
-from typing import Final
-
 from weft.ir import ONE, Expr, cast, const, select
 from weft.ops.blocked_layouts import columns_of_panels
 from weft.ops.registry import operator
@@ -18,13 +16,12 @@ from weft.support.dtypes import DType, bf16, f32, i32
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute, reduce_axis, sum_
 
-ACCUMULATORS: Final[dict[DType, DType]] = {bf16: f32, f32: f32}
-"""The type that products of a type of elements are summed in; of all integers it is i32."""
-
 
 def accumulator_of(dtype: DType) -> DType:
-    """Returns the type in which products of elements of *dtype* are summed."""
-    return ACCUMULATORS.get(dtype, i32)
+    """Returns the type in which instructions sum products of elements of *dtype*."""
+    if dtype is bf16:
+        return f32
+    return dtype if dtype.is_float else i32
 
 
 def widened_product(a: Expr, b: Expr) -> Expr:

@@ -26,6 +26,7 @@ from weft.loop import (
 )
 from weft.schedule.cursors.rebind import conjunction, with_bindings
 from weft.schedule.cursors.tree import Path, blocks_in
+from weft.support.unique_names import UniqueNames
 
 
 def nest_over(
@@ -71,12 +72,7 @@ def copy_nest(source: Buffer, target: Buffer, name: str) -> Stmt:
 
 def fresh_block_name(fn: Function, base: str) -> str:
     """Returns *base*, or *base* with a number, so that no block of the function has the name."""
-    taken = {b.name for b in blocks_in(fn.body)}
-    name, n = base, 0
-    while name in taken:
-        n += 1
-        name = f"{base}_{n}"
-    return name
+    return UniqueNames([b.name for b in blocks_in(fn.body)]).of(base)
 
 
 def top_level(path: Path) -> Path:

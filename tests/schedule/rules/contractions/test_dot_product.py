@@ -123,6 +123,15 @@ def test_other_panels_and_signs_have_loops(block: int, kind: DType) -> None:
     same_results(program, s.program)
 
 
+def test_columns_of_an_instruction_are_in_one_panel() -> None:
+    """A block of eight output channels is two panels of weights, each narrower than a vector of sums."""
+    x, w = placeholder((1, 2, 4, 4, 8), u8, "x"), placeholder((4, 2, 1, 1, 2, 4, 4), i8, "w")
+    program = to_program([x, w], OPERATORS["conv2d_grouped"]([x, w], {"panels": 2}), "conv")
+    s = schedule_program(program, WITHOUT_VNNI)
+    assert "x86.dot" not in str(s.program)
+    same_results(program, s.program)
+
+
 def test_slow_instructions_have_tiles_with_room_for_their_temporaries() -> None:
     plain = TileProblem(row=64, column=1, last=16, depth=64, element_bytes=4, right_bytes=1 << 12)
     slow = TileProblem(

@@ -25,7 +25,8 @@ def dot_instruction(ref: BlockRef, block: Block, p: Planner) -> str:
     if found is None or found.group is None:
         return ""
     kinds = found.left.buffer.dtype, found.right.buffer.dtype, block.writes[0].buffer.dtype
-    columns, group = size_of(spatial_axes(block)[-1].extent), size_of(found.group.extent)
+    panel, group = found.right.buffer.shape[-2], size_of(found.group.extent)
+    columns = min(size_of(spatial_axes(block)[-1].extent), size_of(panel))  # of several panels, a vector is in one
     return p.decide(ref.name, DotInstruction, lambda m: dot_plans(kinds, columns, group, m)).name
 
 
