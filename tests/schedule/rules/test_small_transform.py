@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.schedule.running import same_results
 
 from weft.codegen.interp import run
 from weft.driver.function import NativeFunction
@@ -13,7 +14,7 @@ from weft.lower import lower
 from weft.ops.convolutions.winograd import conv2d_winograd, pack_winograd_weight
 from weft.schedule import schedule_program
 from weft.support.dtypes import f32
-from weft.targets import can_run, cpu
+from weft.targets import can_run, cpu, parse_target
 from weft.te import compute, placeholder, to_program
 
 WIDE = cpu("avx512")
@@ -43,6 +44,14 @@ def test_across_the_vector_nothing_more_is_computed(block: int) -> None:
     program = to_program([w], [pack_winograd_weight(w, tile=4, block=block)], "pack")
     flat = lower(schedule_program(program, WIDE).program, WIDE)
     assert allocated(flat) == [6 * 3 * WIDE.lanes(32)]
+
+
+def test_channels_may_be_blocks_of_their_own() -> None:
+    """So they are for a target without vectors; no loop is left along such a block where tiles of other sizes are cut apart."""
+    x, u = placeholder((1, 2, 6, 7, 1), f32, "x"), placeholder((6, 6, 3, 2, 1), f32, "u")
+    y = conv2d_winograd(x, u, tile=4, kernel=(3, 3), channels=3, block=1, pads=(1, 1, 1, 1), mixed=True)
+    program = to_program([x, u], [compute(y.shape, lambda *i: maximum(y[i], const(0.0, f32)), "relu")], "layer")
+    same_results(program, schedule_program(program, parse_target("c")).program)
 
 
 @pytest.mark.sampled(2)
