@@ -107,14 +107,24 @@ class Schedule(PrimitiveMethods):
     @contextmanager
     def taking_back(self) -> Iterator[None]:
         """Takes back the steps of the `with` block if one of them is refused; the error goes on."""
-        before, steps = self.program, len(self.trace.steps)
-        forward, known = dict(self._forward), set(self._known)
+        before = self.copy()
         try:
             yield
         except ScheduleError:
-            self.program, self._forward, self._known = before, forward, known
-            del self.trace.steps[steps:]
+            self.become(before)
             raise
+
+    def copy(self) -> Schedule:
+        """Returns a schedule of the same program and steps, which goes on by itself; references of one are those of the other."""
+        made = Schedule(self.program)
+        made.become(self)
+        return made
+
+    def become(self, other: Schedule) -> None:
+        """Takes over the program and the steps of *other*, of which this is a copy or the other way round."""
+        self.program = other.program
+        self.trace.steps[:] = other.trace.steps
+        self._forward, self._known = dict(other._forward), set(other._known)
 
     def _add(self, method: str, arguments: Sequence[Any], keywords: Mapping[str, Any], result: Any) -> None:
         self.trace.add(method, arguments, keywords, result)

@@ -27,7 +27,7 @@ from weft.schedule.rules.grid.patch_parts import by_places, is_formula, selects
 from weft.schedule.rules.grid.swizzled_parts import lay_out_swizzled
 from weft.schedule.rules.grid.thread_reduction import epilogue_of, reader_of
 from weft.schedule.rules.grid.tile_axes import TileAxes, counts_terms, own_loops, reader_loops, tile_axes
-from weft.schedule.rules.grid.trying import can_take
+from weft.schedule.rules.grid.trying import Trials
 from weft.schedule.schedule import Schedule
 from weft.support.dtypes import DType, bf16, f32
 from weft.support.errors import ScheduleError
@@ -45,10 +45,11 @@ def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner, threads: int
     sizes = [a.extent for a in (axes.row, axes.column, axes.depth)]
     if not all(isinstance(n, Const) for n in sizes):
         return False
-    program, block = s.program, block_of(s, ref)
+    block = block_of(s, ref)
+    trials = Trials[FragmentTile](s, p, lambda trial, tile: _take(trial, ref, axes, tile, threads))
 
     def is_legal(tile: FragmentTile) -> bool:  # the block may be no product, or its consumer have other axes
-        return tile.warps == 0 or can_take(program, lambda trial: _take(trial, ref, axes, tile, threads), p)
+        return tile.warps == 0 or trials.can_take(tile)
 
     rows, columns, depth = [size_of(n) for n in sizes]
     batch, terms = elements(spatial_axes(block)) // (rows * columns), elements(reduce_axes(block))
@@ -56,7 +57,7 @@ def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner, threads: int
     product = FragmentProduct(rows, columns, batch, depth, terms, factors, _result_bytes(s, ref), patches)
     tile = p.decide(ref.name, FragmentTile, lambda m: fragment_tile_plans(product, m), is_legal)
     if tile.warps:
-        _take(s, ref, axes, tile, threads)
+        trials.carry_out(tile)
     return tile.warps > 0
 
 

@@ -37,7 +37,7 @@ from weft.schedule.rules.block_facts import (
 )
 from weft.schedule.rules.grid.row_group import RowsOf, group_facts, kept_results, read_again, rows_of, twin_results
 from weft.schedule.rules.grid.thread_reduction import epilogue_of
-from weft.schedule.rules.grid.trying import can_take
+from weft.schedule.rules.grid.trying import Trials
 from weft.schedule.rules.grid.two_stages import reduce_in_stages
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
@@ -69,14 +69,16 @@ def _schedule_group(s: Schedule, refs: Sequence[BlockRef], p: Planner) -> bool:
         return False
     group, program = group_facts(s, rows), s.program
 
+    trials = Trials[RowThreads](s, p, lambda trial, choice: _share(trial, refs, rows, choice))
+
     def is_legal(
         choice: RowThreads,
     ) -> bool:  # results of parts may not combine in any order, or a block have to stay apart
-        return choice.threads == 0 or can_take(program, lambda trial: _share(trial, refs, rows, choice), p)
+        return choice.threads == 0 or trials.can_take(choice)
 
     choice = p.decide(refs[-1].name, RowThreads, lambda m: row_thread_plans(group, m), is_legal)
     if choice.threads:
-        _share(s, refs, rows, choice)
+        trials.carry_out(choice)
     return s.program is not program
 
 

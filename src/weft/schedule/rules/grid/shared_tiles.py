@@ -46,7 +46,7 @@ from weft.schedule.rules.grid.partial_sums import partial_sums, split_k
 from weft.schedule.rules.grid.thread_reduction import reader_of
 from weft.schedule.rules.grid.tile_axes import TileAxes, own_loops, reader_loops, tile_axes
 from weft.schedule.rules.grid.tile_parts import fetch_together, lay_out_part
-from weft.schedule.rules.grid.trying import can_take
+from weft.schedule.rules.grid.trying import Trials
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
@@ -56,12 +56,11 @@ def schedule_shared_tiles(s: Schedule, ref: BlockRef, p: Planner, threads: int) 
     axes = tile_axes(s, ref)
     if axes is None:
         return False
-    program, block = s.program, block_of(s, ref)
+    block = block_of(s, ref)
+    trials = Trials[SharedTile](s, p, lambda trial, tile: _tile(trial, ref, axes, tile, threads))
 
-    def is_legal(
-        tile: SharedTile,
-    ) -> bool:  # its consumer may have other axes, or bounds may be unprovable
-        return tile == NO_TILE or can_take(program, lambda trial: _tile(trial, ref, axes, tile, threads), p)
+    def is_legal(tile: SharedTile) -> bool:  # its consumer may have other axes, or bounds may be unprovable
+        return tile == NO_TILE or trials.can_take(tile)
 
     rows, columns = size_of(axes.row.extent), size_of(axes.column.extent)
     batch, terms = elements(spatial_axes(block)) // max(1, rows * columns), elements(reduce_axes(block))
@@ -69,7 +68,7 @@ def schedule_shared_tiles(s: Schedule, ref: BlockRef, p: Planner, threads: int) 
     tile = p.decide(ref.name, SharedTile, lambda m: shared_tile_plans(product, m), is_legal)
     if tile == NO_TILE:
         return False
-    _tile(s, ref, axes, tile, threads)
+    trials.carry_out(tile)
     return True
 
 

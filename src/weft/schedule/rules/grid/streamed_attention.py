@@ -20,7 +20,7 @@ from weft.schedule.legality.trust import proving
 from weft.schedule.rewriting.attention_fragments import narrow_attention
 from weft.schedule.rewriting.attention_groups import has_groups
 from weft.schedule.rules.block_facts import block_of, is_reduction
-from weft.schedule.rules.grid.trying import can_take
+from weft.schedule.rules.grid.trying import Trials
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
@@ -35,18 +35,19 @@ def schedule_streamed_attention(s: Schedule, p: Planner) -> bool:
         return False
     row, key, depth, column = (size_of(found.extents[v]) for v in (found.row, found.key, found.depth, found.column))
     batch = prod([size_of(found.extents[v]) for v in found.batch])
-    narrow, program = narrow_attention(found), s.program
+    narrow = narrow_attention(found)
+    trials = Trials[AttentionTile](s, p, lambda trial, tile: _stream(trial, reductions[0], tile))
 
     def is_legal(tile: AttentionTile) -> bool:
         if tile.warps and tile.copies and not (narrow is not None and has_groups(narrow, tile)):
             return False
-        return tile == WHOLE_SOFTMAX or can_take(program, lambda trial: _stream(trial, reductions[0], tile), p)
+        return tile == WHOLE_SOFTMAX or trials.can_take(tile)
 
     sizes = AttentionSizes(batch, row, key, depth, column, narrow=narrow is not None)
     tile = p.decide(reductions[0].name, AttentionTile, lambda m: attention_tile_plans(sizes, m), is_legal)
     if tile == WHOLE_SOFTMAX:
         return False
-    _stream(s, reductions[0], tile)
+    trials.carry_out(tile)
     return True
 
 

@@ -16,7 +16,7 @@ from weft.schedule.cursors.state import BlockRef
 from weft.schedule.rules.block_facts import block_of, is_reduction
 from weft.schedule.rules.grid.partial_sums import reductions_first
 from weft.schedule.rules.grid.row_group import group_facts, rows_of
-from weft.schedule.rules.grid.trying import can_take
+from weft.schedule.rules.grid.trying import Trials
 from weft.schedule.schedule import Schedule
 
 
@@ -30,16 +30,18 @@ def reduce_in_stages(s: Schedule, refs: Sequence[BlockRef], p: Planner) -> None:
     facts = [group_facts(s, found) for found in alone if found is not None]
     if len(facts) != len(long):
         return
-    whole, program = group_facts(s, rows), s.program
+    whole = group_facts(s, rows)
     if most_parts(whole) == 1:
         return
 
+    trials = Trials[ReductionParts](s, p, lambda trial, choice: _split(trial, long, choice.parts))
+
     def is_legal(choice: ReductionParts) -> bool:
-        return choice.parts == 1 or can_take(program, lambda trial: _split(trial, long, choice.parts), p)
+        return choice.parts == 1 or trials.can_take(choice)
 
     choice = p.decide(refs[-1].name, ReductionParts, lambda m: reduction_part_plans(whole, facts, m), is_legal)
     if choice.parts > 1:
-        _split(s, long, choice.parts)
+        trials.carry_out(choice)
 
 
 def _split(s: Schedule, refs: Sequence[BlockRef], parts: int) -> None:
