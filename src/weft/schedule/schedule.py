@@ -121,7 +121,7 @@ class Schedule(PrimitiveMethods):
         return made
 
     def become(self, other: Schedule) -> None:
-        """Takes over the program and the steps of *other*, of which this is a copy or the other way round."""
+        """Takes over the program and the steps of *other*; one of the two is a copy of the other."""
         self.program = other.program
         self.trace.steps[:] = other.trace.steps
         self._forward, self._known = dict(other._forward), set(other._known)

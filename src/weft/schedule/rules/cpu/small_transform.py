@@ -127,8 +127,7 @@ def schedule_transform(
     lanes = _run(s, [ref, *producers], planner.lanes(block.writes[0].buffer.dtype.bits))
     nest, inner = TransformNest({ref, *producers}, [], []), list[LoopRef]()
     loops = own_loops(s, ref, around)
-    own_last = loops.pop(block.axes[-1].var, None)
-    last = own_last if own_last is not None else s.add_unit_loop(ref)  # blocks of one channel have no loop
+    last = loops.pop(block.axes[-1].var, None) or s.add_unit_loop(ref)  # blocks of one channel have no loop
     for axis in block.axes[:-1]:
         if axis.var in loops:
             unit = None if patches is None else patches.get(axis.var)

@@ -25,19 +25,18 @@ class Trials(Generic[D]):
 
     def can_take(self, decision: D) -> bool:
         """Tells whether a *decision* may be carried out: a step may be refused, or code for the result."""
-        trial = self._schedule.copy()
 
         def make() -> Program:
+            trial = self._schedule.copy()
             with proving():
                 self._steps(trial, decision)
+            self._tried = (decision, trial)
             return trial.program
 
         try:
-            taken = self._planner.takes(make)
+            return self._planner.takes(make)
         except ScheduleError:
             return False
-        self._tried = (decision, trial)
-        return taken
 
     def carry_out(self, decision: D) -> None:
         """Carries out a *decision*; raises `ScheduleError` if it was not tried, and one of its steps is refused."""
