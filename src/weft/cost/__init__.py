@@ -114,6 +114,7 @@ from weft.cost.rules.shared_tile import (
     BANKS, LONG_ENOUGH, NEAR_STEPS, NO_TILE, UNROLLED_FETCHES, WORD, PartExtent, SharedTile, TiledProduct, shared_tile_plans,
 )
 from weft.cost.rules.thread_block import ThreadBlock, WindowStrip, thread_block_plans, window_strip_plans
+from weft.cost.rules.update_order import UpdateOrder, update_order_plans
 from weft.cost.sizes import FALLBACK_SIZE, elements, guess_of, size_of
 from weft.cost.transposition import SHUFFLED_STRIDE, TileOrder, is_gathered, is_transposed, tile_order_plans
 from weft.cost.rules.window import (
@@ -162,6 +163,7 @@ __all__ = [
     "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "Takes", "Terms", "ThreadBlock", "Tile",
     "TileOrder", "TileProblem", "TiledProduct",
     "Tiling", "TransposedPhases", "TurnedWeight", "UNROLLED_FETCHES", "UNROLLED_VECTORS",
+    "UpdateOrder",
     "VECTOR_WORDS",
     "Versions", "VolumeFrames",
     "WIDENING_OPERATIONS",
@@ -193,7 +195,7 @@ __all__ = [
     "shared_tile_plans", "size_of", "step_along", "streams_of", "subject_of", "table_plans", "taken_apart_plans",
     "terms_of_words", "thread_block_plans", "tile_cycles", "tile_order_plans", "tile_plans", "tiles_held", "transposed_plans",
     "turned_rows_plans", "turned_weight_plans",
-    "unfused_cycles", "unrolled_steps",
+    "unfused_cycles", "unrolled_steps", "update_order_plans",
     "version_plans", "whole_steps", "window_strip_plans", "window_tile_plans", "winograd_cycles", "winograd_panel",
     "write_out_plans",
 ]

@@ -9,8 +9,8 @@ from weft.loop.effects import (
 )
 from weft.loop.host_program import HOST, external_module, space_of, verify_host
 from weft.loop.intrinsics import (
-    ASYNC_COMMIT, ASYNC_COPY, ASYNC_WAIT, BARRIER, COPY, HOST_OPERATORS, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER,
-    WARP_SHUFFLE, HostOperator, copy, prefetch,
+    ASYNC_COMMIT, ASYNC_COPY, ASYNC_WAIT, ATOMICS, BARRIER, COPY, HOST_OPERATORS, POP_TOKEN, PREFETCH, PUSH_TOKEN,
+    WARP_BARRIER, WARP_SHUFFLE, HostOperator, copy, prefetch, updating_store,
 )
 from weft.loop.linked_programs import definitions, link_programs
 from weft.loop.nodes import (
@@ -35,8 +35,8 @@ from weft.loop.visit import (
 )
 
 __all__ = [
-    "ASYNC_COMMIT", "ASYNC_COPY", "ASYNC_WAIT", "BARRIER", "COPY", "HOST", "HOST_OPERATORS", "NAME_OF", "NOTES", "NOTHING",
-    "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER", "WARP_SHUFFLE",
+    "ASYNC_COMMIT", "ASYNC_COPY", "ASYNC_WAIT", "ATOMICS", "BARRIER", "COPY", "HOST", "HOST_OPERATORS", "NAME_OF", "NOTES",
+    "NOTHING", "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER", "WARP_SHUFFLE",
     "Address", "Alloc", "Assert", "AsyncStep", "Axis",
     "AxisKind", "Block", "Buffer", "Call", "CrossThread", "DoubleBuffer", "Effects", "Entry", "Eval", "Export", "External",
     "FetchAhead", "For", "Function", "HostOperator", "If", "Kernel", "LateMemory", "Let", "Load", "LoopKind", "MayAlias",
@@ -47,6 +47,6 @@ __all__ = [
     "is_hint", "is_same", "late_memory", "let", "link_programs", "loads", "make_block", "map_stmts", "may_write", "meet",
     "mentioned", "outline", "own_buffers", "own_exprs", "parse_program", "prefetch", "print_function", "print_program",
     "print_stmt", "put", "rename_fresh", "replace_buffer", "replace_in_loop_notes", "replace_in_notes", "seq", "space_of",
-    "statements", "store", "stores", "structure_text", "sub_statements", "touched_regions", "verify", "verify_host",
-    "with_buffers", "with_note", "without_moot_notes", "without_notes",
+    "statements", "store", "stores", "structure_text", "sub_statements", "touched_regions", "updating_store", "verify",
+    "verify_host",    "with_buffers", "with_note", "without_moot_notes", "without_notes",
 ]

@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from weft.ir import Expr, index
+from weft.ir import Add, Expr, Max, Min, Mul, index
 from weft.loop.buffer import Buffer
-from weft.loop.nodes import Address, Call
+from weft.loop.nodes import Address, Call, Load, Store
 
 PREFETCH: Final = "weft.prefetch"
 """Called with the address of an element that will be read, which may lie outside of its buffer, and the level of cache, counted
@@ -45,6 +45,12 @@ WARP_SHUFFLE: Final = "weft.shuffle.warp"
 """Called by all threads of a warp with two addresses in memory of a thread, where to write and where to read, and the number of a
 thread of the warp: each writes the element that the thread of that number has where it reads."""
 
+ATOMICS: Final = {
+    f"weft.atomic.{word}": update for word, update in (("add", Add), ("mul", Mul), ("min", Min), ("max", Max))
+}
+"""Called with the address of an element and a value, with which an operation combines the element: threads may update one element
+at once, and none of their updates is lost. By the callee, the operation."""
+
 ASYNC_COPY: Final = "weft.copy.async"
 """Called with two addresses, where to write and where to read, a number of elements that are copied while the thread goes on, and
 a condition: where it does not hold, nothing is read, and zeros are written. The destination is undefined until the thread waits
@@ -61,6 +67,13 @@ addresses of the memory that the copies have then written: of one index along th
 def prefetch(buffer: Buffer, at: Expr, level: int = 1) -> Call:
     """Returns the statement that asks for the element *at* of the flat *buffer*, to be brought into *level* of the caches."""
     return Call(PREFETCH, (Address(buffer, (at,)), index(level)))
+
+
+def updating_store(call: Call) -> Store:
+    """Returns an atomic update as the store that it is to a single thread."""
+    at, value = call.args
+    assert isinstance(at, Address)
+    return Store(at.buffer, at.indices, ATOMICS[call.callee](Load(at.buffer, at.indices), value), None)
 
 
 def copy(to: Buffer, at: Expr, source: Buffer, begin: Expr, count: Expr) -> Call:

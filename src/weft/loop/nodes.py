@@ -85,11 +85,14 @@ class AxisKind(StrEnum):
 
     Instances along *spatial* axes write different elements; along *reduce* axes they combine into one by a
     commutative reducer; along an *ordered* axis each must follow the one before; of an *opaque* axis nothing is known.
+    Along *unordered* axes they update elements whose places are data, several the same one by a commutative operation, or one
+    alone: in any order, but one after another.
     """
 
     SPATIAL = "spatial"
     REDUCE = "reduce"
     ORDERED = "ordered"
+    UNORDERED = "unordered"
     OPAQUE = "opaque"
 
 

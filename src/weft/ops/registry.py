@@ -87,6 +87,11 @@ class Operator:
         """Tells whether its result may be in the memory of its first input, of which it changes some elements."""
         return "in_place" in self.attributes
 
+    @property
+    def orders_updates(self) -> bool:
+        """Tells whether it is a scatter, whose updates are applied in their order or, if it is told so, in any."""
+        return "any_order" in self.attributes
+
     @cached_property
     def arithmetic(self) -> type[Binary] | None:
         """The class of the node that it applies to its two operands, if it does nothing else with floats."""

@@ -93,6 +93,7 @@ def cuda(arch: str | None = None) -> Target:
             replace(REGISTER, bytes=1020),
         ),
         grid=Grid(
+            atomic_bits=64,
             multiprocessors=found.multiprocessors,
             threads=found.threads,
             shared_bytes=found.shared,

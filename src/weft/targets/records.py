@@ -118,6 +118,8 @@ class Grid:
     narrowed. A kernel takes at most `buffers` buffers, each of at most `buffer_bytes` bytes; None is no limit. A longer one of a
     known size is several of them.
 
+    Threads update one number of 32 bits at once by atomic operations, and one of 64 where `atomic_bits` says so.
+
     Blocks run on `multiprocessors`, several at once on each: as many as its `threads`, `registers` of 32 bits, and
     `shared_bytes` of shared memory allow. It begins multiply-adds of float32 for `lanes` threads in a cycle.
     """
@@ -129,6 +131,7 @@ class Grid:
     block: int = 1024
     access_bits: int = 128
     index_bits: int = 64
+    atomic_bits: int = 32
     buffer_bytes: int | None = None
     buffers: int | None = None
     multiprocessors: int = 32

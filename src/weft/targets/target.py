@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
+from weft.support.dtypes import DType, f32, f64
 from weft.targets.records import Caches, Core, Grid, Isa, Unit
 from weft.targets.scopes import CPU_SCOPES, Scope
 
@@ -79,6 +80,11 @@ class Target:
     def access_lanes(self, bits: int) -> int:
         """Returns how many elements of *bits* bits that lie side by side a core or a thread loads at once."""
         return self.lanes(bits) if self.grid is None else max(self.lanes(bits), self.grid.access_bits // bits)
+
+    def has_atomics(self, dtype: DType) -> bool:
+        """Tells whether threads can update one element of a type at once, each by an atomic operation."""
+        is_number = dtype.is_int or (dtype.is_float and dtype in (f32, f64))
+        return self.grid is not None and is_number and 32 <= dtype.bits <= self.grid.atomic_bits
 
     def has(self, feature: str) -> bool:
         """Tells whether LLVM's *feature* is switched on."""

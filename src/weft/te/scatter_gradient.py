@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from weft.ir import INDEX, TRUE, ZERO, Expr, Var, all_of, const, eq
+from weft.ir import INDEX, TRUE, Expr, Var, all_of, const, eq
 from weft.support.errors import GradientError
 from weft.te.adjoints import Adjoint, Contribution, change
 from weft.te.reducer import sum_
@@ -34,7 +34,7 @@ def scatter_contributions(
         at = tuple([Var(f"i{d}") for d in range(op.base.rank)])
         kept = TRUE if last is None else last[at] < 0
         yield Contribution(op.base, at, head(at), dict(zip(at, op.base.shape, strict=True)), kept)
-    where = condition if last is None else all_of([condition, eq(last[place], _number(op, op.axes))])
+    where = condition if last is None else all_of([condition, eq(last[place], op.number(op.axes))])
     for r in reads_of(value):
         total = change(value, r, head(place)) if r.dtype.is_float and wanted(r.tensor) else None
         if total is not None:
@@ -49,14 +49,6 @@ def _last_update(op: Scatter) -> Tensor:
 
     def number(*i: Expr) -> tuple[Sequence[Expr], Expr, Expr]:
         place, _, condition = op.update_at(i)
-        return place, _number(op, i), condition
+        return place, op.number(i), condition
 
     return scatter(compute(op.shape, none, f"{op.name}_none"), op.extents, number, None, f"{op.name}_last")
-
-
-def _number(op: Scatter, at: Sequence[Expr]) -> Expr:
-    """Returns the number of the update at an index, in the order in which they are applied."""
-    number: Expr = ZERO
-    for i, extent in zip(at, op.extents, strict=True):
-        number = number * extent + i
-    return number

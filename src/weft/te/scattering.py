@@ -15,7 +15,8 @@ becomes
 
 The work is that of the tensor and of the updates, not of their product. The updates are applied in the order of their indices, so
 that of several at one place the last one wins, and sums are the same in each run. An index of the update that is an index of the
-tensor, as j above, tells its elements apart: that axis is spatial, and vectors or threads may run along it. Others are ordered.
+tensor, as j above, tells its elements apart: that axis is spatial, and vectors or threads may run along it. Others are ordered;
+or unordered, where updates may be applied in any order (`scatter(..., any_order=True)`): then threads may run along them.
 
 The places have to be inside of the tensor: the formula sees to it.
 """
@@ -26,7 +27,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-from weft.ir import INDEX, TRUE, Expr, ExprLike, Var, as_expr
+from weft.ir import INDEX, TRUE, ZERO, Expr, ExprLike, Var, as_expr
 from weft.loop import Axis, AxisKind, If, Load, Stmt, make_block, store
 from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
@@ -40,7 +41,7 @@ class Scatter(Operation):
     """The tensor *base* with updates of shape *extents*: *fn* gives the place, the value and the condition of each.
 
     *reducer* combines the element that is there with the value; None replaces it. *in_place*, the tensor is in the memory of
-    *base*, where only the elements that updates change are written.
+    *base*, where only the elements that updates change are written. In *any_order*, updates are applied as they come.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Scatter(Operation):
         reducer: Reducer | None,
         axis_names: Sequence[str] | None = None,
         in_place: bool = False,
+        any_order: bool = False,
     ) -> None:
         self.name = name
         self.base = base
@@ -61,6 +63,7 @@ class Scatter(Operation):
         self.reducer = reducer
         self.axis_names = axis_names
         self.in_place = in_place
+        self.any_order = any_order
 
     @cached_property
     def axes(self) -> tuple[Var, ...]:
@@ -83,10 +86,27 @@ class Scatter(Operation):
             raise TypeMismatch(f"{self.name} is {self.base.dtype}, but its updates are {made.dtype}", hint="cast them")
         return place, made, given[0] if given else TRUE
 
+    def number(self, at: Sequence[Expr]) -> Expr:
+        """Returns the number of the update at an index, in the order in which they are applied."""
+        number: Expr = ZERO
+        for i, extent in zip(at, self.extents, strict=True):
+            number = number * extent + i
+        return number
+
     @property
     def place(self) -> tuple[Expr, ...]:
         """The index of the element that an update changes."""
         return self.update[0]
+
+    @property
+    def apart(self) -> tuple[Expr, ...]:
+        """The extents of the updates along the indices that tell their elements apart."""
+        return tuple([e for a, e in zip(self.axes, self.extents, strict=True) if any(i is a for i in self.place)])
+
+    @property
+    def chained(self) -> tuple[Expr, ...]:
+        """The other extents: of updates that may change the same element."""
+        return tuple([e for a, e in zip(self.axes, self.extents, strict=True) if not any(i is a for i in self.place)])
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -118,19 +138,21 @@ def scatter(
     name: str = "scatter",
     *,
     in_place: bool = False,
+    any_order: bool = False,
 ) -> Tensor:
-    """Defines a tensor like *base* with updates of shape *extents*, applied in the order of their indices.
+    """Defines a tensor like *base* with updates of shape *extents*, applied in the order of their indices, or in *any_order*.
 
     *fn* takes the index of an update and returns the index of the element that it changes, its value, and, if not all are
     applied, the condition under which it is. *reducer* combines the element with the value; None replaces it. *in_place* says
-    that the caller gives the memory of *base* for the result: nothing is copied.
+    that the caller gives the memory of *base* for the result: nothing is copied. In *any_order*, a reducer is commutative, and
+    without one the caller sees to it that one update at most puts an element.
 
     Raises `TypeMismatch` for a reducer of several values, and, once the formula is evaluated, where it does not fit *base*.
     """
     if reducer is not None and not _takes_one(reducer, base.dtype):
         raise TypeMismatch(f"{name} combines single values, but {reducer.name} takes several")
     sizes = tuple([as_expr(e, INDEX) for e in extents])
-    return Scatter(name, as_formula(base), sizes, fn, reducer, in_place=in_place).outputs[0]
+    return Scatter(name, as_formula(base), sizes, fn, reducer, in_place=in_place, any_order=any_order).outputs[0]
 
 
 def _takes_one(reducer: Reducer, dtype: DType) -> bool:
@@ -169,4 +191,6 @@ def _updates(op: Scatter, buffers: Buffers) -> Stmt:
 
 def _kind(op: Scatter, axis: Var) -> AxisKind:
     """Returns the kind of an axis of the updates: spatial where updates that differ in it change different elements."""
-    return AxisKind.SPATIAL if any(i is axis for i in op.place) else AxisKind.ORDERED
+    if any(i is axis for i in op.place):
+        return AxisKind.SPATIAL
+    return AxisKind.UNORDERED if op.any_order else AxisKind.ORDERED

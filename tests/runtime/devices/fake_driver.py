@@ -18,6 +18,7 @@ from weft.codegen.c_family.helpers import helpers
 from weft.codegen.c_family.kernel_facts import read_facts
 from weft.codegen.cuda import backend
 from weft.codegen.cuda.async_copies import COPY_HELPERS
+from weft.codegen.cuda.cuda_dialect import UPDATE_HELPERS
 from weft.codegen.cuda.cuda_head import HEAD
 from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, GATHER
 from weft.codegen.cuda.group_products import GROUP_HELPERS
@@ -43,6 +44,14 @@ void grid_barrier(void); void grid_warp_barrier(void); void grid_shuffle(void *,
 template <typename T> static inline T __shfl_sync(unsigned, T x, int lane) { return grid_shuffle(&x, sizeof x, lane), x; }
 #define __syncthreads() grid_barrier()
 #define __syncwarp() grid_warp_barrier()
+template <typename T> static inline T atomicCAS(T *at, T old, T made) {
+  const T seen = *at;
+  if (seen == old) *at = made;
+  return seen;
+}
+template <typename T> static inline void atomicAdd(T *at, T x) { *at += x; }
+template <typename T> static inline void atomicMin(T *at, T x) { *at = x < *at ? x : *at; }
+template <typename T> static inline void atomicMax(T *at, T x) { *at = x > *at ? x : *at; }
 #define sqrtf __builtin_sqrtf
 #define sqrt __builtin_sqrt
 #define WEFT_QUAD(name, kind) \\
@@ -143,7 +152,7 @@ def host_text(text: str) -> str:
             HEAD,
             WORDS,
             *products,
-            helpers(facts.helpers, {**OWN_HELPERS, **COPY_HELPERS, **GROUP_HELPERS}),
+            helpers(facts.helpers, {**OWN_HELPERS, **UPDATE_HELPERS, **COPY_HELPERS, **GROUP_HELPERS}),
             kernels,
             *entries,
         ]

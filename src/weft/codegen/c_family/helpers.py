@@ -10,8 +10,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from weft.codegen.c_family.atomic_helpers import UPDATE_TEMPLATES
+
 _UNION: Final = "union { T value; U bits; } v"
 TEMPLATES: Final[dict[str, str]] = {
+    **UPDATE_TEMPLATES,
     "of": f"static inline T weft_of(U x) {{ {_UNION}; v.bits = x; return v.value; }}",
     "bits": f"static inline U weft_bits(T x) {{ {_UNION}; v.value = x; return v.bits; }}",
     "min": "static inline T weft_min(T a, T b) { return a < b/*nan*/ ? a : b; }",

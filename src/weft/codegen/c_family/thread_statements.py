@@ -18,8 +18,8 @@ from weft.codegen.c_family.dialect import StatementWriter
 from weft.codegen.c_family.narrow_counters import declare_counter, is_narrow_loop
 from weft.codegen.c_family.statements import COMMON, write
 from weft.codegen.c_family.writer import Writer
-from weft.ir import ZERO, Const
-from weft.loop import WARP_SHUFFLE, Address, Alloc, Buffer, Call, For, Stmt, Thread, find_note, is_hint
+from weft.ir import ZERO, Add, Const, Mul
+from weft.loop import ATOMICS, WARP_SHUFFLE, Address, Alloc, Buffer, Call, For, Stmt, Thread, find_note, is_hint
 from weft.support.dtypes import DType, f32, f64
 from weft.targets import Sight, sight_of
 
@@ -105,6 +105,28 @@ def write_shuffle(f: Writer, s: Call) -> None:
 
 SHUFFLES: Final = {WARP_SHUFFLE: write_shuffle}
 """The writer of shuffles, by the intrinsic."""
+
+
+def write_update(f: Writer, s: Call) -> None:
+    """Writes an atomic update of memory that all threads see as a call of its helper."""
+    at, value = s.args
+    assert isinstance(at, Address)
+    t = at.buffer.dtype
+    if sight_of(at.buffer.scope) is not Sight.GRID:
+        raise f.error(
+            f"{at.buffer.name}, which not all threads see, is updated atomically", hint="update memory of the grid"
+        )
+    wraps = t.is_int and ATOMICS[s.callee] in (
+        Add,
+        Mul,
+    )  # signed sums have the bits of unsigned ones, which may overflow
+    helper = f.helper(s.callee.removeprefix("weft.").replace(".", "_"), DType("uint", t.bits) if wraps else t)
+    with f.scope():
+        f.line(f"{helper}((WEFT_GLOBAL uint{t.bits}_t *){f.scalar(at)}, {f.scalar(value)});")
+
+
+UPDATES: Final = dict.fromkeys(ATOMICS, write_update)
+"""The writers of atomic updates, by the intrinsic."""
 
 
 def _call(f: Writer, s: Call, words: ThreadWords) -> None:

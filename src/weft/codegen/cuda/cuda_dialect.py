@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from weft.codegen.c_family.atomic_helpers import WORDS_OF_32, WORDS_OF_64, native_updates, swaps
 from weft.codegen.c_family.dialect import C_KEYWORDS, CXX_KEYWORDS, Dialect
-from weft.codegen.c_family.thread_statements import SHUFFLES, ThreadWords, thread_statements
+from weft.codegen.c_family.thread_statements import SHUFFLES, UPDATES, ThreadWords, thread_statements
 from weft.codegen.c_family.vector_words import MemoryVectors
 from weft.codegen.cuda.async_copies import COPIES, COPY_HELPERS, DYNAMIC_SCOPE, SWIZZLED_SCOPE, piece, write_dynamic
 from weft.codegen.cuda.dependent_launches import LAUNCH_HELPERS
@@ -21,7 +22,7 @@ WORDS: Final = ThreadWords(
     number=lambda kind, axis: f"{kind}.{axis}",
     shared="__shared__ __align__(16) ",
     barriers={BARRIER: "__syncthreads()", WARP_BARRIER: "__syncwarp()"},
-    calls={**PRODUCTS, **GROUP_PRODUCTS, **COPIES, **SHUFFLES},
+    calls={**PRODUCTS, **GROUP_PRODUCTS, **COPIES, **SHUFFLES, **UPDATES},
     dynamic={SWIZZLED_SCOPE: write_dynamic, DYNAMIC_SCOPE: write_dynamic},
 )
 _VECTORS: Final = "".join([f" {kind}{n} make_{kind}{n}" for kind in ("float", "int", "uint") for n in (2, 4)])
@@ -50,6 +51,7 @@ def _asm(name: str, instruction: str, result: tuple[str, str], *given: tuple[str
 
 
 _FLOAT, _HALF = ("float", "f"), ("uint16_t", "h")
+_INTEGERS: Final = {"i32": "int32_t", "u32": "uint32_t", "i64": "int64_t", "u64": "uint64_t"}
 _FUNCTIONS: Final = {
     "floor": "floor",
     "ceil": "ceil",
@@ -60,11 +62,21 @@ _FUNCTIONS: Final = {
     "exp_flushed": "exp",
 }
 
+_SWAP: Final = "const WORD seen = atomicCAS(place, *old, made), before = *old; *old = seen; return seen == before;"
+_UPDATES: Final = {
+    **{("add", t): f"atomicAdd(({kind} *)place, x);" for t, kind in (("f32", "float"), ("f64", "double"))},
+    **{("add", t): "atomicAdd(place, x);" for t in ("u32", "u64")},
+    **{(k, t): f"atomic{k.title()}(({t_} *)place, x);" for k in ("min", "max") for t, t_ in _INTEGERS.items()},
+}
+UPDATE_HELPERS: Final = {**swaps(_SWAP, {**WORDS_OF_32, **WORDS_OF_64}), **native_updates(_UPDATES)}
+"""The helpers of atomic updates, by the machine's instructions where it has them."""
+
 OWN_HELPERS: Final[Mapping[str, str]] = {
     **FRAGMENT_HELPERS,
     **GROUP_HELPERS,
     **COPY_HELPERS,
     **LAUNCH_HELPERS,
+    **UPDATE_HELPERS,
     "min_f32": _asm("min_f32", "min.NaN.f32", _FLOAT, _FLOAT, _FLOAT),
     "max_f32": _asm("max_f32", "max.NaN.f32", _FLOAT, _FLOAT, _FLOAT),
     "max_number_f32": "static inline float weft_max_number_f32(float x, float y) { return fmaxf(x, y); }",

@@ -15,6 +15,7 @@ typedef unsigned long long uint64_t;
 #define INT32_MIN (-2147483647 - 1)
 #define INT64_MIN (-9223372036854775807LL - 1)
 #define WEFT_MAY_ALIAS
+#define WEFT_GLOBAL
 #define WEFT_SHUFFLE(x, lane) __shfl_sync(0xffffffffu, x, lane)
 #define WEFT_PRAGMA(text) _Pragma(#text)
 #define WEFT_UNROLL(n) WEFT_PRAGMA(unroll n)

@@ -9,6 +9,7 @@ from weft.codegen.interp.expressions import ExprTranslator
 from weft.codegen.interp.source import Source
 from weft.ir import TRUE, ZERO, Const, Expr, Var, post_order
 from weft.loop import (
+    ATOMICS,
     Alloc,
     Assert,
     AxisKind,
@@ -27,6 +28,7 @@ from weft.loop import (
     While,
     effects_of,
     late_memory,
+    updating_store,
 )
 from weft.support.dtypes import i64
 from weft.support.errors import LoweringError
@@ -230,6 +232,9 @@ def _instance(t: StmtTranslator, s: Block) -> None:
 def _call(t: StmtTranslator, s: Call) -> None:
     known = effects_of(s)
     if known is not None and known.is_hint:
+        return
+    if s.callee in ATOMICS:
+        _store(t, updating_store(s))
         return
     args = [t.expr.value(a) for a in s.args]
     if known is not None and known.token is not None:

@@ -20,6 +20,7 @@ using namespace metal;
 #define INT64_MIN (-9223372036854775807l - 1)
 #endif
 #define WEFT_MAY_ALIAS
+#define WEFT_GLOBAL device
 #define WEFT_SHUFFLE(x, lane) simd_shuffle(x, ushort(lane))
 #define WEFT_UNROLL(n) _Pragma("clang loop unroll(full)")
 """

@@ -9,7 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from weft.codegen.c_family.atomic_helpers import WORDS_OF_32, native_updates, swaps
+
 _ROUNDINGS: Final = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round_even": "rint"}
+
+_ORDER: Final = "memory_order_relaxed"
+_SWAP: Final = (
+    f"return atomic_compare_exchange_weak_explicit((WEFT_GLOBAL atomic_uint *)place, old, made, {_ORDER}, {_ORDER});"
+)
+_UPDATES: Final = {
+    (k, t): f"atomic_fetch_{k}_explicit((WEFT_GLOBAL {kind} *)place, x, {_ORDER});"
+    for t, kind in (("u32", "atomic_uint"), ("i32", "atomic_int"))
+    for k in (("add", "min", "max") if t == "u32" else ("min", "max"))
+}
 
 OWN_HELPERS: Final[Mapping[str, str]] = {
     "of_f32": "static inline float weft_of_f32(uint32_t x) { return as_type<float>(x); }",
@@ -24,6 +36,8 @@ OWN_HELPERS: Final[Mapping[str, str]] = {
 }}"""
         for k, t in (("i64", "int64_t"), ("u64", "uint64_t"))
     },
+    **swaps(_SWAP, WORDS_OF_32, "thread "),
+    **native_updates(_UPDATES),
     "from_f16": "static inline float weft_from_f16(uint16_t x) { return float(as_type<half>(x)); }",
     "to_f16": "static inline uint16_t weft_to_f16(float x) { return as_type<uint16_t>(half(x)); }",
     "from_bf16": "static inline float weft_from_bf16(uint16_t x) { return as_type<float>(uint32_t(x) << 16); }",

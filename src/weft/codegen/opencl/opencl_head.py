@@ -18,5 +18,6 @@ typedef ulong uint64_t;
 #define INT32_MIN INT_MIN
 #define INT64_MIN LONG_MIN
 #define WEFT_MAY_ALIAS
+#define WEFT_GLOBAL volatile global
 #define WEFT_UNROLL(n) __attribute__((opencl_unroll_hint(n)))
 """

@@ -7,7 +7,7 @@ from typing import Final
 
 from weft.codegen.c_family.c_types import literal
 from weft.codegen.c_family.dialect import C_KEYWORDS, Dialect
-from weft.codegen.c_family.thread_statements import ThreadWords, thread_statements
+from weft.codegen.c_family.thread_statements import UPDATES, ThreadWords, thread_statements
 from weft.codegen.opencl.opencl_vectors import OWN, TYPES, VECTORS
 from weft.loop import BARRIER
 from weft.targets import Sight, sight_of
@@ -32,6 +32,7 @@ WORDS: Final = ThreadWords(
     shared=_SPACES[Sight.BLOCK],
     own=OWN,
     barriers={BARRIER: "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)"},
+    calls=UPDATES,
 )
 OPENCL: Final = Dialect(
     name="OpenCL C",

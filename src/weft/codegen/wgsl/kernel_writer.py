@@ -12,14 +12,16 @@ from weft.targets import Target
 class KernelWriter(Writer):
     """Writes one kernel.
 
-    `written` are the buffers that the kernel stores to, `quads` those that are arrays of vectors of four elements, and `begins`
-    the names of the elements at which the bound ones begin; `parts` are those that are bound in parts. `outside` are declarations
-    that stand before the kernel, and `block_numbers` the numbers of a block by the axes of its grid.
+    `written` are the buffers that the kernel stores to, `updated` those whose words it updates atomically, `quads` those that are
+    arrays of vectors of four elements, and `begins` the names of the elements at which the bound ones begin; `parts` are those
+    that are bound in parts. `outside` are declarations that stand before the kernel, and `block_numbers` the numbers of a block
+    by the axes of its grid.
     """
 
     def __init__(self, target: Target, function: str, needs: Needs, dialect: Dialect) -> None:
         super().__init__(target, function, needs, dialect)
         self.written: set[Buffer] = set()
+        self.updated: set[Buffer] = set()
         self.quads: set[Buffer] = set()
         self.begins: dict[Buffer, str] = {}
         self.parts: dict[Buffer, Parts] = {}

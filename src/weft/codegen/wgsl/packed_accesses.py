@@ -24,8 +24,7 @@ from weft.codegen.wgsl.expressions import low_word, writes
 from weft.codegen.wgsl.kernel_writer import KernelWriter
 from weft.codegen.wgsl.wgsl_types import WIDE, is_packed, is_wide, packed_bits, value_type
 from weft.ir import ONE, Const, Ramp, known_divisor
-from weft.loop import Buffer, Load, Store
-from weft.support.dtypes import DType
+from weft.loop import Address, Buffer, Load, Store
 from weft.targets import Sight, sight_of
 
 QUAD: Final = "xyzw"
@@ -40,10 +39,13 @@ def is_bound(buffer: Buffer) -> bool:
     return sight_of(buffer.scope) is Sight.GRID
 
 
-def element_type(dtype: DType, *, is_written: bool) -> str:
+def element_type(f: KernelWriter, buffer: Buffer) -> str:
     """Returns the type of the elements of a binding: words, which are atomic where several elements of one are written."""
+    dtype = buffer.dtype
+    if buffer in f.updated:
+        return "atomic<u32>"
     if is_packed(dtype):
-        return "atomic<u32>" if is_written else "u32"
+        return "atomic<u32>" if buffer in f.written else "u32"
     return WIDE if is_wide(dtype) else value_type(dtype)
 
 
@@ -85,7 +87,7 @@ def _word(f: KernelWriter, buffer: Buffer, place: PackedPlace) -> str:
     return f"atomicLoad(&{element})" if buffer in f.written and buffer not in f.parts else element
 
 
-def _place(f: KernelWriter, s: Load | Store) -> str:
+def place_of(f: KernelWriter, s: Load | Store | Address) -> str:
     """Returns the number of the element that is accessed."""
     at = low_word(f, only_index(f, s.buffer, s.indices))
     begin = f.begins.get(s.buffer)
@@ -96,7 +98,7 @@ def _places(f: KernelWriter, s: Load | Store) -> list[str]:
     """Returns the numbers of the elements that a vector has."""
     index = only_index(f, s.buffer, s.indices)
     if index.dtype.lanes == 1:
-        return [_place(f, s)]
+        return [place_of(f, s)]
     if not isinstance(index, Ramp) or not isinstance(index.stride, Const):
         raise f.error(f"the elements of {s.buffer.name} that a vector has do not lie in a row")
     first, step = f.temporary_of(low_word(f, index.base)), int(index.stride.value)
@@ -135,12 +137,14 @@ def _load(f: KernelWriter, e: Load) -> Value:
         return tuple([f"{name}.{lane}" for lane in QUAD])
     if e.dtype.lanes > 1:
         return tuple([f.temporary_of(_loaded(f, e, at)) for at in _places(f, e)])
-    return _loaded(f, e, _place(f, e))
+    return _loaded(f, e, place_of(f, e))
 
 
 def _loaded(f: KernelWriter, e: Load, at: str) -> str:
     """Returns the element number *at* of a buffer."""
     dtype = e.dtype.element
+    if e.buffer in f.updated:
+        return f"bitcast<{value_type(dtype)}>(atomicLoad(&{_element(f, e.buffer, at)}))"
     if not (is_bound(e.buffer) and is_packed(dtype)):
         return _element(f, e.buffer, at)
     place = _packed_place(f, e.buffer, at)
@@ -169,6 +173,9 @@ def store(f: KernelWriter, s: Store) -> None:
 
 
 def _store_element(f: KernelWriter, s: Store, at: str, value: str) -> None:
+    if s.buffer in f.updated:
+        f.line(f"atomicStore(&{_element(f, s.buffer, at)}, bitcast<u32>({value}));")
+        return
     if not (is_bound(s.buffer) and is_packed(s.buffer.dtype)):
         _set(f, s.buffer, at, value)
         return

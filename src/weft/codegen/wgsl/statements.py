@@ -17,13 +17,29 @@ from weft.codegen.c_family.dialect import Dialect
 from weft.codegen.c_family.expressions import lanes
 from weft.codegen.c_family.statements import COMMON, write
 from weft.codegen.wgsl import packed_accesses
+from weft.codegen.wgsl.atomic_words import write_update
 from weft.codegen.wgsl.expressions import EXPRESSIONS, narrow_form
 from weft.codegen.wgsl.kernel_writer import KernelWriter
 from weft.codegen.wgsl.packed_accesses import QUAD, QUAD_TYPE
 from weft.codegen.wgsl.wgsl_keywords import KEYWORDS
 from weft.codegen.wgsl.wgsl_types import WIDE, value_type
 from weft.ir import INDEX, ZERO, Const
-from weft.loop import BARRIER, Alloc, Call, Eval, For, Let, LoopKind, Stmt, Store, Thread, While, find_note, is_hint
+from weft.loop import (
+    ATOMICS,
+    BARRIER,
+    Alloc,
+    Call,
+    Eval,
+    For,
+    Let,
+    LoopKind,
+    Stmt,
+    Store,
+    Thread,
+    While,
+    find_note,
+    is_hint,
+)
 from weft.targets import Sight, sight_of
 
 
@@ -125,6 +141,9 @@ def _alloc(f: KernelWriter, s: Alloc) -> None:
 
 def _call(f: KernelWriter, s: Call) -> None:
     if is_hint(s):
+        return
+    if s.callee in ATOMICS:
+        write_update(f, s)
         return
     if s.callee != BARRIER:
         raise f.error(f"WGSL has no {s.callee}", hint="lower for a target without the memory of warps")

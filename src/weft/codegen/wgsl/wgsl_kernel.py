@@ -14,6 +14,7 @@ from typing import Final
 from weft.codegen.c_family.c_types import identifier
 from weft.codegen.c_family.kernel_facts import bound_loops, check_buffers, threads_of
 from weft.codegen.c_family.statements import write
+from weft.codegen.wgsl.atomic_words import updated_buffers
 from weft.codegen.wgsl.buffer_parts import Parts, count_parts
 from weft.codegen.wgsl.expressions import low_word
 from weft.codegen.wgsl.kernel_writer import KernelWriter
@@ -34,7 +35,8 @@ def define_kernel(f: KernelWriter, fn: Function) -> str:
     counts = [count_parts(p, f.target) for p in fn.params if isinstance(p, Buffer)]
     check_buffers(f, fn, sum(counts))
     f.written.update(s.buffer for s in stores(fn.body))
-    f.quads.update(b for b, found in _accesses(fn).items() if is_in_quads(b, found))
+    f.updated.update(updated_buffers(fn.body))
+    f.quads.update(b for b, found in _accesses(fn).items() if b not in f.updated and is_in_quads(b, found))
     bindings, words = _parameters(f, fn)
     _number_blocks(f, fn)
     write(f, fn.body)
@@ -76,7 +78,7 @@ def _parameters(f: KernelWriter, fn: Function) -> tuple[list[str], list[str]]:
         name = f.declare(p)
         if isinstance(p, Buffer):
             is_quad = p in f.quads
-            kind = QUAD_TYPE[p.dtype.kind] if is_quad else element_type(p.dtype, is_written=p in f.written)
+            kind = QUAD_TYPE[p.dtype.kind] if is_quad else element_type(f, p)
             each = _bytes(p) * (len(QUAD) if is_quad else 1)
             for part in _part_names(f, p, name, kind, each):
                 bindings.append(

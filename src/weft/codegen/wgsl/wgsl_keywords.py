@@ -17,7 +17,8 @@ public readonly ref regardless register reinterpret_cast require resource restri
 static_assert static_cast std subroutine super target template this thread_local throw trait try type typedef typeid typename
 typeof union unless unorm unsafe unsized use using varying virtual volatile wgsl where with writeonly yield array atomic bool
 f16 f32 i32 u32 ptr vec2 vec3 vec4 mat2x2 mat3x3 mat4x4 sampler texture select all any abs ceil floor round trunc sqrt min
-max exp2 bitcast extractBits firstLeadingBit storageBarrier workgroupBarrier atomicLoad atomicXor given thread block
+max exp2 bitcast extractBits firstLeadingBit storageBarrier workgroupBarrier atomicLoad atomicXor
+atomicAdd atomicMin atomicMax atomicStore atomicCompareExchangeWeak given thread block
 """
 KEYWORDS: Final = frozenset(_WORDS.split())
 """The keywords and reserved words of the language, its functions and types that kernels use, and the inputs of kernels."""

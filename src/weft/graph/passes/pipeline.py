@@ -54,6 +54,7 @@ from weft.graph.passes.states.append_in_place import append_in_place
 from weft.graph.passes.states.read_pages import read_pages
 from weft.graph.passes.states.read_states_in_place import read_states_in_place
 from weft.graph.passes.states.write_states_in_place import write_states_in_place
+from weft.graph.passes.update_in_any_order import update_in_any_order
 from weft.graph.passes.widen_halves import widen_halves
 from weft.support.dtypes import bf16, f32
 from weft.support.knobs import LAYOUT, PREPACKING, WINOGRAD, Switches
@@ -117,6 +118,12 @@ def _pack_matrices(graph: Graph, context: GraphContext) -> Graph:
 
 def _tabulate_bytes(graph: Graph, context: GraphContext) -> Graph:
     return tabulate_bytes(graph, context.evaluator, context.planner)
+
+
+def _update_in_any_order(graph: Graph, context: GraphContext) -> Graph:
+    if not context.target.has_threads:
+        return graph
+    return update_in_any_order(graph, context.planner, context.target, exact=context.switches.exact)
 
 
 def _read_pages(graph: Graph, context: GraphContext) -> Graph:
@@ -209,6 +216,8 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("read_pages", _read_pages, 1),
     # conversions of products' factors are as far forward as they get
     Pass("round_beside", _round_beside, 2),
+    # states are written in place
+    Pass("update_in_any_order", _update_in_any_order, 1),
     # when no pass joins calls any more; on any level, since some machines can't have a kernel otherwise
     Pass("bound_buffers", _bound_buffers),
     # packed weights, whose elements no later pass reads: computed when they are written

@@ -12,9 +12,9 @@ from weft.support.unique_names import UniqueNames
 
 _TYPE: Final = re.compile(rf"(?:{'|'.join(SCALARS)})(?:x[1-9][0-9]*)?", re.ASCII)
 _WORDS: Final = [
-    "range", "parallel", "vectorized", "unrolled", "block", "spatial", "reduce", "ordered", "opaque", "where", "reads", "writes",
-    "init", "annotate", "alloc", "view", "buffer", "let", "check", "call", "eval_", "strides", "scope", "function", "min", "max",
-    "select", "truncdiv", "truncmod", "cast", "reinterpret", "ramp", "broadcast", "neg", "alias",
+    "range", "parallel", "vectorized", "unrolled", "block", "spatial", "reduce", "ordered", "unordered", "opaque", "where",
+    "reads", "writes", "init", "annotate", "alloc", "view", "buffer", "let", "check", "call", "eval_", "strides", "scope",
+    "function", "min", "max", "select", "truncdiv", "truncmod", "cast", "reinterpret", "ramp", "broadcast", "neg", "alias",
 ]  # fmt: skip
 _RESERVED: Final = frozenset([*keyword.kwlist, *_WORDS])
 

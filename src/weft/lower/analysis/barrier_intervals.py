@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from weft.ir import ONE, ZERO, Bounds, Const, Expr, Var, assume, simplify, substitute
 from weft.loop import (
+    ATOMICS,
     Address,
     Buffer,
     Call,
@@ -42,6 +43,7 @@ class ThreadAccess:
     """An access of a statement: an element of *buffer*, or all of it where the indices are None.
 
     Along an axis of threads with no loop around the statement, every thread makes the access if `by_all`, else only thread 0.
+    Atomic updates of one element need no order.
     """
 
     spot: ThreadSpot
@@ -50,6 +52,7 @@ class ThreadAccess:
     _: KW_ONLY
     writes: bool
     by_all: bool
+    is_atomic: bool = False
 
 
 def tree(root: Stmt) -> list[ThreadSpot]:
@@ -108,9 +111,11 @@ def accesses(spots: list[ThreadSpot]) -> Iterator[ThreadAccess]:
         for n in [x for e in own_exprs(s) for x in loads(e)]:
             yield ThreadAccess(spot, n.buffer, n.indices, writes=False, by_all=not alone)
         if isinstance(s, Call):
+            atomic = s.callee in ATOMICS
             for writes, addresses in enumerate(addresses_touched(s)):
                 for a in addresses:
-                    yield ThreadAccess(spot, a.buffer, _indices(spot, s, a), writes=bool(writes), by_all=not alone)
+                    at = _indices(spot, s, a)
+                    yield ThreadAccess(spot, a.buffer, at, writes=bool(writes), by_all=not alone, is_atomic=atomic)
         if isinstance(s, Store):
             yield ThreadAccess(spot, s.buffer, s.indices, writes=True, by_all=not alone)
         elif isinstance(s, View):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from weft.ir import Bounds, Const, Expr, Var, index, prove, simplify, substitute
-from weft.loop import ASYNC_WAIT, Address, Buffer, Call
+from weft.loop import ASYNC_WAIT, ATOMICS, Address, Buffer, Call
 from weft.targets.instructions import INTRINSICS
 
 NOWHERE: Final = Bounds()
@@ -15,11 +15,13 @@ NOWHERE: Final = Bounds()
 def fixed_dimensions(call: Call, address: Address, bounds: Bounds = NOWHERE) -> int:
     """Returns how many dimensions *call* stays in at the index of *address*, the first ones; it may access all of the others.
 
-    One for the destination of a copy that a thread has waited for. 0 for a call that is no tensor instruction, and where the
-    strides of its operand are not known. *bounds* are those of the variables around the call.
+    One for the destination of a copy that a thread has waited for, and all for an atomic update. 0 for a call that is no tensor
+    instruction, and where the strides of its operand are not known. *bounds* are those of the variables around the call.
     """
     if call.callee == ASYNC_WAIT:
         return 1
+    if call.callee in ATOMICS:
+        return address.buffer.rank
     last, shape = _last_element(call, address), address.buffer.shape
     if last is None or address.buffer.strides is not None:
         return 0

@@ -45,10 +45,13 @@ def conflicts(
 
     With a *carrier*, a serial loop around both, *b* happens in a later iteration of it, or in the *next* alone. The iterations
     of a bound loop around both are independent, as the schedule has checked. In memory private to a thread only flow
-    dependences (a write, then a read) matter, and a value that all threads write is in each thread's memory.
+    dependences (a write, then a read) matter, and a value that all threads write is in each thread's memory. Atomic updates do
+    not conflict with one another.
     """
     private = sight_of(a.buffer.scope) is Sight.THREAD
     if a.buffer is not b.buffer or not (a.writes if private else a.writes or b.writes) or (private and b.writes):
+        return False
+    if a.is_atomic and b.is_atomic:
         return False
     free = open_axes(a, b, carrier, axes)
     if not free:

@@ -24,6 +24,7 @@ from weft.lower.grid.lower_cross_thread_reductions import lower_cross_thread_red
 from weft.lower.grid.lower_warp_memory import lower_warp_memory
 from weft.lower.grid.make_copies_async import make_copies_async
 from weft.lower.grid.make_grids import make_grids
+from weft.lower.grid.make_updates_atomic import make_updates_atomic
 from weft.lower.grid.narrow_indices import narrow_indices
 from weft.lower.grid.pipeline_copies import pipeline_copies
 from weft.lower.grid.share_buffers import share_buffers
@@ -39,7 +40,8 @@ from weft.support.passes import Pass, alone
 GRID_PASSES: Final[tuple[ProgramPass, ...]] = (
     # all computation is in a grid from here on
     Pass("make_grids", alone(make_grids)),
-    # the blocks tell which loops reduce
+    # the blocks tell which of their axes are unordered, and which loops reduce
+    Pass("make_updates_atomic", make_updates_atomic),
     Pass("lower_cross_thread_reductions", lower_cross_thread_reductions),
     # each buffer next to its uses, so that
     Pass("place_allocations", alone(place_allocations)),

@@ -11,7 +11,7 @@ from weft.ops.movement import chosen_index
 from weft.ops.registry import operator
 from weft.ops.shapes import check_shape, normalize_axis
 from weft.support.errors import TypeMismatch
-from weft.te import Reducer, Tensor, Widened, max_, min_, prod, scatter, sum_
+from weft.te import Reducer, Tensor, Widened, max_, min_, prod, put_last, scatter, sum_
 
 _REDUCERS: dict[str, Reducer | None] = {"none": None, "add": sum_, "mul": prod, "max": max_, "min": min_}
 
@@ -28,28 +28,42 @@ def _scattered(
     name: str,
     *,
     in_place: bool,
+    any_order: bool,
     counts: Callable[..., Expr] = _always,
 ) -> Tensor:
     """Combines each element of *updates* that *counts* with the element of *x* at *place* of its index.
 
-    *in_place* is as `append` takes it.
+    *in_place* is as `append` takes it. In *any_order*, several at one place are combined as they come, but the last one replaces.
     """
     if reduction not in _REDUCERS:
         raise TypeMismatch(f"{name}: there is no reduction {reduction}", hint=f"use {', '.join(_REDUCERS)}")
     reducer = _REDUCERS[reduction]
     if reducer in (None, max_, min_):  # nothing is computed: elements are moved as they are stored
         x, updates = (t.stored if isinstance(t, Widened) else t for t in (x, updates))
-    return scatter(x, updates.shape, lambda *i: (place(*i), updates[i], counts(*i)), reducer, name, in_place=in_place)
+
+    def update(*i: Expr) -> tuple[Sequence[Expr], Expr, Expr]:
+        return place(*i), updates[i], counts(*i)
+
+    if any_order and reducer is None:
+        return put_last(x, updates.shape, update, name, in_place=in_place)
+    return scatter(x, updates.shape, update, reducer, name, in_place=in_place, any_order=any_order)
 
 
 @operator("scatter_elements")
 def scatter_elements(
-    x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none", in_place: bool = False
+    x: Tensor,
+    indices: Tensor,
+    updates: Tensor,
+    *,
+    axis: int = 0,
+    reduction: str = "none",
+    in_place: bool = False,
+    any_order: bool = False,
 ) -> Tensor:
     """*x* with each element of *updates* put at its place, but at the index given along *axis*; the last of several wins.
 
-    Another *reduction* (add, mul, max, min) combines them with the elements there. *in_place* says that the result is in the
-    memory of *x*, as for a state: then the updates alone are written.
+    Another *reduction* (add, mul, max, min) combines them with the elements there, in *any_order* if that is said. *in_place*
+    says that the result is in the memory of *x*, as for a state: then the updates alone are written.
     """
     d = normalize_axis(axis, x.rank)
     if indices.rank != x.rank:
@@ -59,12 +73,19 @@ def scatter_elements(
     def place(*i: Expr) -> Sequence[Expr]:
         return (*i[:d], chosen_index(indices[i], x.shape[d]), *i[d + 1 :])
 
-    return _scattered(x, updates, reduction, place, "scatter_elements", in_place=in_place)
+    return _scattered(x, updates, reduction, place, "scatter_elements", in_place=in_place, any_order=any_order)
 
 
 @takes_indices("scatter_elements")
 def _scatter_range(
-    x: Shaped, indices: Shaped, updates: Shaped, *, axis: int = 0, reduction: str = "none", in_place: bool = False
+    x: Shaped,
+    indices: Shaped,
+    updates: Shaped,
+    *,
+    axis: int = 0,
+    reduction: str = "none",
+    in_place: bool = False,
+    any_order: bool = False,
 ) -> IndexRange:
     return IndexRange(1, (either_way(x.shape[axis]),))
 
@@ -79,12 +100,14 @@ def scatter_nd(
     axes: tuple[int, ...] | None = None,
     drop: bool = False,
     in_place: bool = False,
+    any_order: bool = False,
 ) -> Tensor:
     """*x* with each slice of *updates* put at its index tuple (the last dimension of *indices*); the last of several wins.
 
-    Another *reduction* (add, mul, max, min) combines them with the elements there. *axes* are the dimensions that a tuple has
-    indices of, the first ones unless given. With *drop*, updates outside of the tensor are left out, and no index counts from the
-    end. *in_place* says that the result is in the memory of *x*, as for a state: then the updates alone are written.
+    Another *reduction* (add, mul, max, min) combines them with the elements there, in *any_order* if that is said. *axes* are the
+    dimensions that a tuple has indices of, the first ones unless given. With *drop*, updates outside of the tensor are left out,
+    and no index counts from the end. *in_place* says that the result is in the memory of *x*, as for a state: then the updates
+    alone are written.
     """
     depth = tuple_size(indices)
     lead = len(indices.shape) - 1
@@ -111,7 +134,7 @@ def scatter_nd(
         return all_of([all_of([v >= ZERO, v < size]) for v, size in at])
 
     counts = is_inside if drop else _always
-    return _scattered(x, updates, reduction, place, "scatter_nd", in_place=in_place, counts=counts)
+    return _scattered(x, updates, reduction, place, "scatter_nd", in_place=in_place, any_order=any_order, counts=counts)
 
 
 @takes_indices("scatter_nd")
@@ -124,6 +147,7 @@ def _scatter_tuples_range(
     axes: tuple[int, ...] | None = None,
     drop: bool = False,
     in_place: bool = False,
+    any_order: bool = False,
 ) -> IndexRange | None:
     if drop:
         return None

@@ -54,27 +54,27 @@ def check_constant_extent(fn: Function, loop: LoopRef) -> None:
         refuse("its extent is not a constant", found, "split it by a constant factor first")
 
 
-def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buffer]:
+def check_independent(fn: Function, loop: LoopRef, *, private: bool, threads: bool = False) -> list[Buffer]:
     """Refuses a loop whose iterations are not independent; returns the buffers to be privatised to an iteration.
 
     Each block under it must use the loop in its spatial axes only. Of each buffer written there, different iterations must
     access different elements or, if *private* memory is possible, the buffer must be used nowhere outside the loop; and an
     iteration may read only elements that the same iteration has written. Where schedules are trusted, that is asked only of
-    buffers that may become private.
+    buffers that may become private. Iterations that are *threads* may update elements in any order, each by an atomic operation.
     """
     path = loop_path(fn, loop)
     target = the_loop(path)
     check_structured(target)
     if target.extent is ONE:
         return []
-    _check_spatial(target)
+    _check_spatial(target, threads=threads)
     if is_trusted() and not private:
         return []
     found = uses_under(path)
     around = {f.var for f in loops_on(path)}
     needed: list[Buffer] = []
     for buffer, uses in found.items():
-        if not _is_in_question(fn, path, buffer, uses):
+        if not _is_in_question(fn, path, buffer, uses, threads=threads):
             continue
         unfed = uncovered_read(fn, uses, around)
         if unfed is None and carried_read(fn, uses, target, around) is None and _is_apart(fn, uses, target):
@@ -97,18 +97,28 @@ def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buf
     return needed
 
 
-def _is_in_question(fn: Function, path: Path, buffer: Buffer, uses: Uses) -> bool:
-    """Tells whether iterations may meet in *buffer*: written in the loop at the end of *path*, and not allocated there."""
-    if not uses.writes or alloc_of(path[-1], buffer) is not None:
+def _is_in_question(fn: Function, path: Path, buffer: Buffer, uses: Uses, *, threads: bool) -> bool:
+    """Tells whether iterations may meet in *buffer*: written in the loop at the end of *path*, and not allocated there.
+
+    They need not care where they are *threads* that do nothing with it but update elements, in any order.
+    """
+    if not uses.writes or alloc_of(path[-1], buffer) is not None or (threads and _is_only_updated(uses)):
         return False
     return not is_trusted() or _is_used_here_only(fn, path, buffer)
 
 
-def _check_spatial(target: For) -> None:
-    """Refuses a loop along which a block reduces, or must keep its order."""
+def _is_only_updated(uses: Uses) -> bool:
+    """Tells whether one block alone accesses a buffer, and updates its elements in any order."""
+    (block, *others) = dict.fromkeys([a.block for a in (*uses.writes, *uses.reads, *uses.own_reads)])
+    return not others and any(a.kind is AxisKind.UNORDERED for a in block.axes)
+
+
+def _check_spatial(target: For, *, threads: bool) -> None:
+    """Refuses a loop along which a block reduces, or must keep its order; *threads* need none for updates."""
+    fine = (AxisKind.SPATIAL, AxisKind.UNORDERED) if threads else (AxisKind.SPATIAL,)
     for block in blocks_in(target):
         for axis, binding in zip(block.axes, block.bindings, strict=True):
-            if axis.kind is not AxisKind.SPATIAL and any(v is target.var for v in free_vars(binding)):
+            if axis.kind not in fine and any(v is target.var for v in free_vars(binding)):
                 refuse(
                     f"the block {block.name} combines values along it: its axis {called(axis.var)} is of kind {axis.kind}",
                     block,
@@ -204,7 +214,9 @@ def relegalize(fn: Function, before: Function, *, in_order: bool = False) -> Fun
 def _settled(fn: Function, loop: For, known: For | None) -> Function:
     ref = LoopRef(loop.var)
     try:
-        private = check_independent(fn, ref, private=loop.kind is not LoopKind.VECTORIZED)
+        private = check_independent(
+            fn, ref, private=loop.kind is not LoopKind.VECTORIZED, threads=loop.kind is LoopKind.BOUND
+        )
     except Illegal as e:
         refuse(f"in the {loop.kind} loop {called(loop.var)}, {e.message}", known or e.at, e.hint)
     return with_own_buffers(fn, ref, private)

@@ -11,7 +11,7 @@ from tests.schedule.running import check, refusal, transition
 from weft.loop import parse_program, verify
 from weft.lower import lower
 from weft.schedule import Schedule
-from weft.support.errors import VerifyError
+from weft.support.errors import ScheduleError, VerifyError
 from weft.targets import cpu
 
 
@@ -88,3 +88,38 @@ def test_refused_twice_on_one_axis(golden: Callable[[str], None]) -> None:
 def test_refused_for_an_unknown_number_of_threads(golden: Callable[[str], None]) -> None:
     s = Schedule(symbolic_matmul().program)
     golden(refusal(lambda: s.bind(s.loops(s.block("C"))[0], "threadIdx.x")))
+
+
+UPDATED = """
+def f(y: f32[8], t: i64[64], z: f32[8]):
+    for p in range(0, 64):
+        with block("y", vp=unordered(64, p)):
+            y[t[vp]] = y[t[vp]] + 1.0
+        {also}
+"""
+
+
+def test_threads_update_in_any_order() -> None:
+    s = Schedule(parse_program(UPDATED.format(also="")))
+    (p,) = s.loops(s.block("y"))
+    _, inner = s.split(p, [None, 16])
+    s.bind(inner, "threadIdx.x")
+    verify(s.program)
+
+
+@pytest.mark.parametrize("kind", ["parallel", "vectorize"])
+def test_others_than_threads_update_in_order(kind: str) -> None:
+    s = Schedule(parse_program(UPDATED.format(also="")))
+    (p,) = s.loops(s.block("y"))
+    _, inner = s.split(p, [None, 16])
+    with pytest.raises(ScheduleError, match="combines values along it: its axis vp is of kind unordered"):
+        s.apply(kind, inner)
+
+
+@pytest.mark.parametrize("update", ["z[vq] = y[vq % 8]", "y[vq % 8] = y[vq % 8] * 2.0"])
+def test_other_uses_of_elements_that_are_updated_are_refused(update: str) -> None:
+    also = f'with block("z", vq=unordered(64, p)):\n            {update.replace("z[vq]", "z[vq % 8]")}'
+    s = Schedule(parse_program(UPDATED.format(also=also)))
+    (p,) = s.loops(s.block("y"))
+    with pytest.raises(ScheduleError):
+        s.bind(p, "threadIdx.x")

@@ -73,7 +73,38 @@ class Race:
 
 
 ALONE, OF_WARP, OF_BLOCK, OF_GRID = range(4)
-"""Other readers of an element beside the last one that later accesses may be unordered with: none, or threads of a group."""
+"""Others that touched an element beside the last one, which later accesses may be unordered with: none, or threads of a group."""
+
+
+class SharedTouches(Touches):
+    """Accesses that do not conflict with one another: reads, or atomic updates. `others` are those beside the last one."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.others = np.zeros(size, np.int64)
+
+    def note(self, at: Array, threads: Array, clock: Clock, statement: int) -> None:
+        """Records that *threads* touch the elements *at*, each of which several may."""
+        known = self.pending(at, threads, clock)
+        self.others[at] = known
+        np.maximum.at(self.others, at, known)
+        super().note(at, threads, clock, statement)
+        np.maximum.at(self.others, at, _relation(self.thread[at], threads, clock))
+
+    def unordered(self, at: Array, threads: Array, clock: Clock) -> Array:
+        """Tells for each element whether another thread touched it before, with no barrier since that both have passed."""
+        found: Array = self.pending(at, threads, clock) > ALONE
+        return found
+
+    def pending(self, at: Array, threads: Array, clock: Clock) -> Array:
+        """Returns the earlier accesses that are not ordered before those of *threads* now: none, or of threads of a group."""
+        before, known = self.thread[at], self.others[at]
+        block_time, warp_time = clock.now(threads)
+        relation = _relation(before, threads, clock)
+        past = (relation <= OF_BLOCK) & (known <= OF_BLOCK) & (self.block_time[at] < block_time)
+        past |= (relation <= OF_WARP) & (known <= OF_WARP) & (self.warp_time[at] < warp_time)
+        found: Array = np.where(past | (before < 0), ALONE, np.maximum(known, relation))
+        return found
 
 
 class Shadow:
@@ -81,36 +112,41 @@ class Shadow:
 
     def __init__(self, size: int) -> None:
         self.writes = Touches(size)
-        self.reads = Touches(size)
-        self.readers = np.zeros(size, np.int64)
+        self.reads = SharedTouches(size)
+        self.updates = SharedTouches(size)
+        self._verbs = {self.writes: "wrote", self.reads: "read", self.updates: "updated"}
 
     def read(self, at: Array, threads: Array, clock: Clock, statement: int) -> Race | None:
         """Records a read by each of *threads* of its element; returns a race, if there is one."""
-        race = self._race(self.writes, self.writes.unordered(at, threads, clock), at, threads, ("reads", "wrote"))
-        known = self._readers(at, threads, clock)
-        self.readers[at] = known
-        np.maximum.at(self.readers, at, known)
-        self.reads.note(at, threads, clock, statement)
-        np.maximum.at(self.readers, at, _relation(self.reads.thread[at], threads, clock))
-        return race
+        return self._access(self.reads, "reads", (self.writes, self.updates), at, threads, clock, statement)
 
-    def _readers(self, at: Array, threads: Array, clock: Clock) -> Array:
-        """Returns the earlier readers that are not ordered before the accesses of *threads* now."""
-        before, known = self.reads.thread[at], self.readers[at]
-        block_time, warp_time = clock.now(threads)
-        relation = _relation(before, threads, clock)
-        past = (relation <= OF_BLOCK) & (known <= OF_BLOCK) & (self.reads.block_time[at] < block_time)
-        past |= (relation <= OF_WARP) & (known <= OF_WARP) & (self.reads.warp_time[at] < warp_time)
-        found: Array = np.where(past | (before < 0), ALONE, np.maximum(known, relation))
-        return found
+    def update(self, at: Array, threads: Array, clock: Clock, statement: int) -> Race | None:
+        """Records an atomic update by each of *threads*; returns a race with another access, if there is one."""
+        return self._access(self.updates, "updates", (self.writes, self.reads), at, threads, clock, statement)
 
     def write(self, at: Array, threads: Array, clock: Clock, statement: int) -> Race | None:
         """Records a write by each of *threads*; returns a race, if there is one."""
-        race = self._race(self.writes, self.writes.unordered(at, threads, clock), at, threads, ("writes", "wrote"))
-        if race is None:
-            race = self._race(self.reads, self._readers(at, threads, clock) > ALONE, at, threads, ("writes", "read"))
-        self.writes.note(at, threads, clock, statement)
+        every = (self.writes, self.reads, self.updates)
+        race = self._access(self.writes, "writes", every, at, threads, clock, statement)
         return race or self._race(self.writes, self.writes.thread[at] != threads, at, threads, ("writes", "writes"))
+
+    def _access(
+        self,
+        own: Touches,
+        verb: str,
+        conflicting: tuple[Touches, ...],
+        at: Array,
+        threads: Array,
+        clock: Clock,
+        statement: int,
+    ) -> Race | None:
+        """Records accesses among *own*; returns a race with a *conflicting* one, if there is one."""
+        races = (
+            self._race(t, t.unordered(at, threads, clock), at, threads, (verb, self._verbs[t])) for t in conflicting
+        )
+        race = next((r for r in races if r is not None), None)
+        own.note(at, threads, clock, statement)
+        return race
 
     def _race(self, by: Touches, found: Array, at: Array, threads: Array, verbs: tuple[str, str]) -> Race | None:
         if not found.any():

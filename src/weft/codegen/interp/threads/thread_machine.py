@@ -24,8 +24,9 @@ from weft.codegen.interp.threads.instruction_loops import with_instruction_loops
 from weft.codegen.interp.threads.races import Race, RaceError, Shadow
 from weft.codegen.interp.threads.thread_lanes import Lanes, Mask, Memo, active_places, spread
 from weft.codegen.interp.threads.warp_shuffles import shuffle
-from weft.ir import ONE, Expr, Ramp, Var
+from weft.ir import ONE, Add, Expr, Max, Min, Mul, Ramp, Var
 from weft.loop import (
+    ATOMICS,
     WARP_SHUFFLE,
     Address,
     Alloc,
@@ -50,12 +51,14 @@ from weft.loop import (
     effects_of,
     find_note,
     print_stmt,
+    updating_store,
 )
 from weft.support.errors import LoweringError, RuntimeFailure
 from weft.targets import Grid as GridFacts
 from weft.targets import Sight, Target, sight_of
 
 _LINES: Final = 3
+_COMBINING: Final[dict[type[Expr], np.ufunc]] = {Add: np.add, Mul: np.multiply, Min: np.minimum, Max: np.maximum}
 
 Launch: TypeAlias = Callable[[Function, Mapping[Buffer, Array], Mapping[Var, int]], None]
 """Runs a kernel on the flat memories of its buffers, which it changes, and the values of its numbers."""
@@ -240,6 +243,19 @@ class _Run:
         if memory.shadow is not None and self.in_kernel:
             self._check_race(memory.shadow.write(element, places[0], self.grid.clock, self._number()), memory)
 
+    def update(self, s: Call, mask: Mask) -> None:
+        """Combines an element with a value for each active place, one after another."""
+        at, operand = s.args
+        assert isinstance(at, Address)
+        memo: Memo = {}
+        value = self.lanes.evaluate(operand, mask, memo)
+        memory, places, element = self.where(at.buffer, at.indices, mask, memo)
+        if memory.shadow is not None and self.in_kernel:
+            self._check_race(memory.shadow.update(element, places[0], self.grid.clock, self._number()), memory)
+        self.count(memory, places, element, writes=True, at=updating_store(s))
+        combine = _COMBINING[ATOMICS[s.callee]]
+        combine.at(memory.flat, element, spread(value, self.grid.count, 1)[places])
+
     def count(
         self, memory: Memory, places: tuple[Array, ...], element: Array, *, writes: bool, at: Load | Store
     ) -> None:
@@ -349,6 +365,8 @@ def _call(r: _Run, s: Call, mask: Mask) -> None:
     waits = None if known is None else known.barrier
     if s.callee == WARP_SHUFFLE:
         r.counters.shuffles += shuffle(r, s, mask)
+    elif s.callee in ATOMICS:
+        r.update(s, mask)
     elif known is not None and known.step is not None:
         r.copies.run(r, s, known.step, mask)
     elif waits is Waits.BLOCK:

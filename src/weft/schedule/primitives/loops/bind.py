@@ -19,6 +19,7 @@ def bind(fn: Function, loop: LoopRef, thread: str) -> tuple[Change, None]:
 
     Legal where `parallel` is; the extent of a loop over threads or virtual threads must be constant, and only `vthread` may be
     bound again inside a loop that is bound to it. An intermediate buffer used in the loop only is privatised to each thread.
+    Loops along unordered axes may be bound, too: lowering makes the block's updates atomic.
     """
     path = loop_path(fn, loop)
     old = the_loop(path)
@@ -33,7 +34,7 @@ def bind(fn: Function, loop: LoopRef, thread: str) -> tuple[Change, None]:
                 s,
                 "use another thread axis, or fuse the two loops",
             )
-    own = check_independent(fn, loop, private=True)
+    own = check_independent(fn, loop, private=True, threads=True)
     fn = set_kind(fn, loop, LoopKind.BOUND)
     path = loop_path(fn, loop)
     made = the_loop(path)

@@ -8,6 +8,8 @@
 Where the threads of a block end inside of a loop, it may be beyond proof that each element has one thread: then blocks
 have the threads of whole loops, or of whole parts of them, and fewer than asked for.
 
+A thread makes an update that may be made in any order, by an atomic operation.
+
 Where rows of words, or of halves of words, are read and written in order, and are whole vectors, a thread computes several
 elements side by side:
 
@@ -50,7 +52,8 @@ def bind_elements(
     loops = list(s.loops(ref))
     if any(f.kind != "range" for f in loops_on(block_path(s.function, ref))):
         return None
-    spatial = [f for f in loops_of(s, ref, loops, AxisKind.SPATIAL) if f not in own]
+    apart = {f for kind in (AxisKind.SPATIAL, AxisKind.UNORDERED) for f in loops_of(s, ref, loops, kind)}
+    spatial = [f for f in loops if f in apart and f not in own]
     if not spatial:
         return None
     wide = lanes * WORD // _narrowest(block_of(s, ref)) if lanes > 1 else 1
@@ -95,7 +98,7 @@ def _has_vectors(s: Schedule, ref: BlockRef, loops: list[LoopRef], lanes: int) -
     block = block_of(s, ref)
     axes = [a for a, b in zip(block.axes, block.bindings, strict=True) if b is loops[-1].var]
     extents = [s.extent(f) for f in loops]
-    if is_reduction(block) or not axes or None in extents or (extents[-1] or 0) % lanes:
+    if _combines(block) or not axes or None in extents or (extents[-1] or 0) % lanes:
         return False
     var = axes[0].var
     if not isinstance(block.body, Store) or not reads_along(block.body, var) or block.predicate is not TRUE:
@@ -105,6 +108,11 @@ def _has_vectors(s: Schedule, ref: BlockRef, loops: list[LoopRef], lanes: int) -
     return not any(map(reads_memory, conditions)) and all(
         n.buffer.dtype.bits in (WORD, WORD // 2) and ignores_or_follows(n, var) for n in touched
     )
+
+
+def _combines(block: Block) -> bool:
+    """Tells whether several instances of a block combine values into one element."""
+    return is_reduction(block) or any(a.kind is AxisKind.UNORDERED for a in block.axes)
 
 
 def _narrowest(block: Block) -> int:
