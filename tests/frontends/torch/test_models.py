@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 from tests.frontends.torch.modules import Module, array, check, compare, exported, numbers, wanted  # noqa: E402
 
 import weft  # noqa: E402
+from weft.frontends.torch.importer import from_exported_program  # noqa: E402
 
 nn = torch.nn
 BATCH = torch.export.Dim("batch")
@@ -147,3 +148,24 @@ def test_negative_numbers_are_not_counted(function: Any) -> None:
     model = weft.compile(exported(Module(function), [torch.tensor([1, 2])]))
     with pytest.raises(weft.WeftError, match="none of which may be negative, is -1, which is no size"):
         model(torch.tensor([3, -2]))
+
+
+class Splines(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """A function of the elements inside of bounds, which the program checks: as in flows of splines."""
+
+    def forward(self, x: Any, w: Any) -> Any:
+        inside = (x >= -1) & (x <= 1)
+        chosen = x[inside]
+        torch._check(torch.ops.aten._is_all_true(chosen <= 1).item())
+        y = torch.zeros_like(x)
+        y[inside] = chosen.sin() * w[inside].sum(-1)
+        return y
+
+
+def test_selections_by_one_mask_have_one_size_and_checks_need_no_support() -> None:
+    program = exported(Splines(), [torch.zeros(3, 5), torch.zeros(3, 5, 2)])
+    made = weft.compile(program)
+    for x in (numbers(3, 5), 0.5 * numbers(3, 5), torch.full((3, 5), 9.0)):  # some, all and none of them are inside
+        w = numbers(3, 5, 2, seed=1)
+        np.testing.assert_allclose(made(x, w), Splines()(x, w).numpy(), rtol=1e-5, atol=1e-6)
+    assert len(from_exported_program(program).late_sizes) == 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ import torch
 from torch._decomp import decomposition_table
 from torch._ops import HigherOrderOperator
 from torch.export import ExportedProgram, default_decompositions
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, GraphModule, Node
 
 from weft.frontends.torch.complex_numbers import is_known
 from weft.frontends.torch.fused_operators import fused_operators
@@ -105,9 +105,9 @@ def is_effect(node: Node) -> bool:
 
 
 def unknown_operators(module: GraphModule, unread: Collection[Node] = ()) -> dict[str, list[Node]]:
-    """Returns the nodes of each operator that the table does not have, but for those that stay *unread*."""
+    """Returns the nodes of each operator that the table does not have, but for those that stay *unread*, or only serve checks."""
     missing: dict[str, list[Node]] = {}
-    for n in _calls(module):
+    for n in _calls(module, live_nodes):
         if not is_known(name_of(n.target)) and n not in unread:
             missing.setdefault(_called_by(n), []).append(n)
     return dict(sorted(missing.items()))
@@ -119,14 +119,26 @@ def _called_by(node: Node) -> str:
     return name_of(node.args[CALLERS[name]]) if name in CALLERS else name
 
 
-def _calls(module: GraphModule) -> Iterator[Node]:
-    """Yields the calls of operators in a graph, and in those that it runs in another mode, as branches or as loops."""
-    for n in module.graph.nodes:
+def live_nodes(graph: Graph) -> list[Node]:
+    """Returns the nodes that an output of *graph*, which changes nothing in place, depends on: its checks are not among them."""
+    live: dict[Node, None] = {}
+    for n in reversed(graph.nodes):
+        if n.op == "output" or any(u in live for u in n.users):
+            live[n] = None
+    return list(reversed(live))
+
+
+def _calls(module: GraphModule, among: Callable[[Graph], Iterable[Node]] = lambda g: g.nodes) -> Iterator[Node]:
+    """Yields the calls of operators in a graph, and in those that it runs in another mode, as branches or as loops.
+
+    *among* chooses the nodes of a graph that are looked at.
+    """
+    for n in among(module.graph):
         if n.op == "call_function" and runs_graphs(n):
             for held in n.all_input_nodes:
                 found = operator.attrgetter(held.target)(module) if held.op == "get_attr" else None
                 if isinstance(found, GraphModule):
-                    yield from _calls(found)
+                    yield from _calls(found, among)
         elif n.op == "call_function" and not is_effect(n):
             yield n
 

@@ -24,7 +24,7 @@ from weft.frontends.torch.complex_numbers import (
     real_type,
     taken_apart,
 )
-from weft.frontends.torch.decompose import WRAPPERS, is_effect, name_of, unknown_operators
+from weft.frontends.torch.decompose import WRAPPERS, is_effect, live_nodes, name_of, unknown_operators
 from weft.frontends.torch.ops.complex_numbers import complex_translation
 from weft.frontends.torch.region_calls import CONTROL_FLOW
 from weft.frontends.torch.region_calls import Graph as GraphOfCall
@@ -65,12 +65,12 @@ class NodeImporter:
 
     def body(self, module: GraphModule, scope: Scope, unread: Collection[Node] = ()) -> list[tuple[Any, Any]]:
         """Imports the nodes of a graph, those that stay *unread* left out; returns its outputs, each with its value."""
-        for n in module.graph.nodes:
+        for n in live_nodes(module.graph):
             if n.op == "get_attr":
                 scope[n] = self._attribute(module, n)
             elif n.op == "call_function" and is_effect(n):
                 scope[n] = None
-            elif n.op == "call_function" and n.users and n not in unread:  # others need no support: a second result
+            elif n.op == "call_function" and n not in unread:
                 scope[n] = self._node(n, scope)
             elif n.op == "output":
                 made = n.args[0] if isinstance(n.args[0], list | tuple) else [n.args[0]]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.builder.shape_arithmetic import total
+from weft.graph.core.graph_values import Value
 from weft.ir import Expr
 from weft.support.dtypes import i64
 
@@ -18,9 +19,26 @@ def late_prefix(b: Builder, x: Operand, count: Operand, name: str, what: str) ->
 
 
 def true_positions(b: Builder, x: Operand) -> Operand:
-    """Returns the row-major positions of the elements of *x* that are not zero, as a vector of a late size."""
-    positions, count = b.add_many("nonzero_positions", x)
+    """Returns the row-major positions of the elements of *x* that are not zero, as a vector: each *x* has one late size."""
+    positions, count = _found_before(b, x) or b.add_many("nonzero_positions", x)
     return late_prefix(b, positions, count, "found", "the number of elements that are not zero")
+
+
+def _found_before(b: Builder, x: Operand) -> tuple[Operand, Operand] | None:
+    """Returns the positions and their number where another operator has asked for those of *x*: selections then have one size."""
+    for late in b.evaluator.graph.late_sizes:
+        node = late.value.producer
+        if node is not None and node.op == "nonzero_positions" and _in_order(node.inputs[0]) is _in_order(x):
+            positions, count = node.outputs
+            return positions, count
+    return None
+
+
+def _in_order(x: Operand | None) -> Operand | None:
+    """Returns the tensor that *x* has the elements of, in their row-major order."""
+    while isinstance(x, Value) and x.producer is not None and x.producer.op == "reshape":
+        x = x.producer.inputs[0]
+    return x
 
 
 def non_zero(b: Builder, x: Operand) -> Operand:

@@ -12,10 +12,10 @@ from weft.graph.core.graph_values import Constant, Value
 from weft.graph.core.symbols import symbols_in, variables_of
 from weft.graph.core.type_text import attribute_text, type_text
 from weft.graph.fusion.size_cases import SizeCase, is_exactly
-from weft.ir import ZERO, Expr, Var, all_of, const, free_vars, simplify, substitute
+from weft.ir import ONE, ZERO, Bounds, Expr, Var, all_of, const, free_vars, simplify, substitute
 from weft.ops import TensorType, simplify_size
 from weft.support.errors import WeftError
-from weft.te import Compute, Operation, Tensor, compute, placeholder, topological
+from weft.te import Compute, Operation, Tensor, compute, placeholder, reads_of, topological
 
 LONGEST_NAME = 60
 
@@ -286,7 +286,13 @@ def _reads_nothing(op: Operation) -> bool:
         return False
     if op.reduction is not None and any(a.extent is ZERO for a in op.reduction.axes):
         return False
-    return any(s is ZERO for r in op.reads for s in r.tensor.shape)
+    if not any(s is ZERO for r in op.reads for s in r.tensor.shape):
+        return False
+    bounds = Bounds()
+    for axis, extent in zip(op.axes, op.shape, strict=True):
+        bounds = bounds.bind(axis, ZERO, extent - ONE)
+    made = [simplify(v, bounds) for v in op.values]  # without what is read where no element is, as by padding
+    return any(s is ZERO for v in made for r in reads_of(v) for s in r.tensor.shape)
 
 
 def is_literal(v: Value) -> bool:

@@ -14,6 +14,7 @@ from weft.graph.builder import CompileTimeConstant, Operand, Results, static_siz
 from weft.graph.composites import selection
 from weft.graph.composites.sequences import stack
 from weft.graph.composites.slicing import slice_axes
+from weft.ir import Const
 from weft.support.dtypes import bool_, i64
 
 _REDUCTIONS: Final = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min"}
@@ -206,10 +207,21 @@ def _filled_in_order(c: Call, x: Operand, mask: Operand, source: Operand) -> Ope
     if count == 0:
         return x
     flat = c.cast(c.reshape(mask, [total(x.shape)]), i64)
-    before = c.add("cumsum", flat, axis=0, exclusive=True, reverse=False)
-    places = c.add("minimum", before, c.add("sub", c.size(count), c.scalar(1, i64)))
-    taken = c.add("gather", c.reshape(source, [count]), places, axis=0)
+    taken = _taken_in_order(c, c.reshape(source, [count]), 0, flat)
     return c.add("where", mask, c.reshape(taken, x.shape), x)
+
+
+def _taken_in_order(c: Call, source: Operand, axis: int, flags: Operand) -> Operand:
+    """Returns for each of *flags*, integers, the slice of *source* along *axis* that it takes: as many hold before it.
+
+    Those that do not hold take any. There may be no slices at all where a call tells their number, so that one is added.
+    """
+    count = source.shape[axis]
+    if not isinstance(count, Const):
+        source = c.add("pad", source, pads=(*[0] * (source.rank + axis), 1, *[0] * (source.rank - axis - 1)), value=0)
+    before = c.add("cumsum", flags, axis=0, exclusive=True, reverse=False)
+    last = c.size(source.shape[axis] - 1)
+    return c.add("gather", source, c.add("minimum", before, last), axis=axis)
 
 
 def _indices(c: Call) -> list[tuple[int, Operand]]:
@@ -257,9 +269,7 @@ def _put_where(c: Call, x: Operand, found: list[tuple[int, Operand]], values: Op
     count = total(whole.shape[d : d + 1])
     if count == 0:
         return x
-    before = c.add("cumsum", c.cast(holds, i64), axis=0, exclusive=True, reverse=False)
-    places = c.add("minimum", before, c.add("sub", c.size(count), c.scalar(1, i64)))
-    taken = c.add("gather", whole, places, axis=d)
+    taken = _taken_in_order(c, whole, d, c.cast(holds, i64))
     taken = c.add("add", flat, taken) if adds else c.add("expand", taken, shape=flat.shape)
     return c.reshape(c.add("where", placed, taken, flat), x.shape)
 
