@@ -169,3 +169,20 @@ def test_selections_by_one_mask_have_one_size_and_checks_need_no_support() -> No
         w = numbers(3, 5, 2, seed=1)
         np.testing.assert_allclose(made(x, w), Splines()(x, w).numpy(), rtol=1e-5, atol=1e-6)
     assert len(from_exported_program(program).late_sizes) == 1
+
+
+class Experts(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """Rows in pieces whose sizes are data, each of which has a weight of its own."""
+
+    def forward(self, x: Any, sizes: Any) -> Any:
+        first, second = x.split(sizes.tolist(), dim=0)
+        return torch.cat([first * 2, second.sin()])
+
+
+def test_pieces_whose_sizes_the_data_tell() -> None:
+    model = weft.compile(exported(Experts(), [numbers(6, 3), torch.tensor([4, 2])]))
+    for sizes in ([4, 2], [6, 0], [0, 6]):
+        x, n = numbers(6, 3), torch.tensor(sizes)
+        np.testing.assert_allclose(model(x, n), Experts()(x, n).numpy(), rtol=1e-5)
+    with pytest.raises(weft.WeftError, match="the sizes of the pieces add up to 7, and there are 6 elements"):
+        model(numbers(6, 3), torch.tensor([4, 3]))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.builder.shape_arithmetic import total
-from weft.ir import ZERO, Expr, as_expr
+from weft.ir import ZERO, Const, Expr, as_expr, eq, simplify
 from weft.ops import is_certain, same_size, simplify_size
 
 Sizes = Sequence[Any]
@@ -97,7 +98,16 @@ def split_equally(b: Builder, x: Operand, axis: int, count: int) -> tuple[Operan
 
 
 def split_axis(b: Builder, x: Operand, axis: int, sizes: Sizes) -> tuple[Operand, ...]:
-    """Returns pieces of *sizes* along *axis*; raises `ModelError` unless these add up to its extent."""
-    if not same_size(sum((as_expr(s) for s in sizes), as_expr(0)), x.shape[axis]):
+    """Returns pieces of *sizes* along *axis*; raises `ModelError` if these do not add up to its extent.
+
+    Calls that tell sizes which do not add up are refused.
+    """
+    ends = list(accumulate(map(as_expr, sizes), initial=as_expr(0)))
+    if same_size(ends[-1], x.shape[axis]):
+        return b.add_many("split", x, axis=axis, sizes=tuple(sizes))
+    holds = simplify(eq(ends[-1], x.shape[axis]))
+    if isinstance(holds, Const):
         b.fail(f"pieces of sizes {list(sizes)} do not make up dimension {axis} of {x!r}")
-    return b.add_many("split", x, axis=axis, sizes=tuple(sizes))
+    b.require(holds, "the sizes of the pieces add up to {0}, and there are {1} elements", ends[-1], x.shape[axis])
+    cuts = pairwise(ends)
+    return tuple([b.add("slice", x, starts=(i,), ends=(j,), axes=(axis,), steps=(1,), inside=True) for i, j in cuts])
