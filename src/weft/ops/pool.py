@@ -52,6 +52,15 @@ def _overhang(x: Tensor, outs: Sequence[Expr], kernel: Ints, strides: Ints, pads
     return result
 
 
+def _taps(x: Tensor, kernel: Ints, pads: Ints, dilations: Ints) -> list[int]:
+    """Returns how many taps of a window may fall on elements of *x*: a model may have windows that are larger than its images."""
+    sizes = [getattr(s, "value", None) for s in x.shape[2 : 2 + len(kernel)]]
+    return [
+        k if s is None else max(1, min(k, -(-(s + before) // dilation)))
+        for k, s, before, dilation in zip(kernel, sizes, pads, dilations, strict=False)
+    ]
+
+
 def _over_windows(
     x: Tensor,
     kernel: Ints,
@@ -68,8 +77,10 @@ def _over_windows(
     n = len(kernel)
     outs = _windows(x, kernel, strides, pads, dilations, ceil_mode=ceil_mode)
     full = _overhang(x, outs, kernel, strides, pads, dilations)
-    p = pad_spatial(x, full, value=padding)
-    axes = [reduce_axis(k, f"k{d}") for d, k in enumerate(kernel)]
+    taps = _taps(x, kernel, pads, dilations)
+    kept = [*pads[:n], *[p if t == k else 0 for p, t, k in zip(pads[n:], taps, kernel, strict=True)]]
+    p = pad_spatial(x, _overhang(x, outs, taps, strides, kept, dilations), value=padding)
+    axes = [reduce_axis(k, f"k{d}") for d, k in enumerate(taps)]
 
     def reduced(*i: Expr) -> object:
         at = [i[2 + d] * strides[d] + axes[d] * dilations[d] for d in range(n)]
@@ -102,7 +113,7 @@ def max_pool2d_indices(
     """The position in the flat tensor of the first largest element of each window; *column_major* swaps the pooled dimensions."""
     n = len(kernel)
     outs = _windows(x, kernel, strides, pads, dilations, ceil_mode=ceil_mode)
-    axes = [reduce_axis(k, f"k{d}") for d, k in enumerate(kernel)]
+    axes = [reduce_axis(k, f"k{d}") for d, k in enumerate(_taps(x, kernel, pads, dilations))]
 
     def first(*i: Expr) -> object:
         at = [i[2 + d] * strides[d] + axes[d] * dilations[d] - pads[d] for d in range(n)]
