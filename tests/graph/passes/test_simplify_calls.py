@@ -133,6 +133,13 @@ def test_exact_divides_by_powers_of_two_alone() -> None:
     assert ops(made) == ["div", "mul"]
 
 
+@pytest.mark.parametrize(("shape", "op"), [((), "div"), ((1, 1), "div"), ((2,), "mul")])
+def test_one_number_is_divided_as_the_model_says(shape: tuple[int, ...], op: str) -> None:
+    """The last bit of a scale may be that of a quantization's results."""
+    made = apply_pass(built(lambda g, x: g.add("div", [x, scalar(g, 255.0)]), shape), simplify_calls, exact=op == "div")
+    assert ops(made) == [op]
+
+
 def test_integers_are_not_multiplied_by_reciprocals() -> None:
     g = Graph()
     x = g.input("x", (3,), i64)

@@ -17,6 +17,9 @@ from weft.support.dtypes import f32, i64
 
 SAVE_AGAIN: Final = "save the model again"
 
+MOST_NUMBERS: Final = 1 << 24
+"""The most numbers that tokens may have, each of which has a weight: a vocabulary has far fewer."""
+
 TEXT_LAYERS: Final = ("StringLookup", "TextVectorization", "Hashing", "HashedCrossing")
 """The layers whose settings have strings that are elements of tensors."""
 
@@ -78,12 +81,14 @@ def chosen(c: Call, x: Operand, tokens: Array, first: int, none: int) -> Operand
 
 def frequencies(c: Call, weights: Weights, depth: int, others: int) -> Array:
     """Returns the weight of each number: those of the settings, before which the others have their mean, or those learned."""
+    if depth > MOST_NUMBERS:
+        c.fail(f"it counts {depth} numbers of tokens; {MOST_NUMBERS} are the most", SAVE_AGAIN)
     held: Any = weights.named("idf_weights") if c.layer.config.get("idf_weights") is None else None
     given = np.asarray(c.layer.config.get("idf_weights") or ([] if held is None else held), np.float32)
-    made = given if len(given) == depth else np.concatenate([np.full(others, given.mean() if len(given) else 0), given])
-    if len(made) != depth:
+    if len(given) not in (depth, depth - others):
         c.fail(f"it has {len(given)} idf_weights for {depth} numbers", SAVE_AGAIN)
-    return made.astype(np.float32)
+    before = np.full(depth - len(given), given.mean() if len(given) else 0)
+    return np.concatenate([before, given]).astype(np.float32)
 
 
 def encoded(c: Call, x: Operand, mode: str, depth: int, weights: Operand | None = None) -> Operand:

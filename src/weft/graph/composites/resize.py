@@ -80,11 +80,7 @@ def resample_axis(
 def _sampled(b: Builder, x: Operand, d: int, axis: Axis, how: Filter, extrapolation: float) -> Operand:
     """Resamples dimension *d* of known size."""
     longest = max(axis.resized, axis.size if how.antialias else 0)  # each element is averaged over, then
-    if longest > LARGEST_SAMPLED_DIMENSION:
-        b.fail(
-            f"resampling dimension {d} of {x!r}, along {longest} elements, is not supported; "
-            f"{LARGEST_SAMPLED_DIMENSION} are the most"
-        )
+    _check_length(b, x, d, longest)
     at = coordinates_of(axis, how.coordinates)
     if at is None:
         b.fail(f"there is no coordinate_transformation_mode {how.coordinates!r}")
@@ -95,11 +91,21 @@ def _sampled(b: Builder, x: Operand, d: int, axis: Axis, how: Filter, extrapolat
     return b.add("where", CompileTimeConstant(outside), b.scalar(extrapolation, x.dtype), y)
 
 
+def _check_length(b: Builder, x: Operand, d: int, longest: int) -> None:
+    """Refuses to make tables for so many elements."""
+    if longest > LARGEST_SAMPLED_DIMENSION:
+        b.fail(
+            f"resampling dimension {d} of {x!r}, along {longest} elements, is not supported; "
+            f"{LARGEST_SAMPLED_DIMENSION} are the most"
+        )
+
+
 def area_axis(b: Builder, x: Operand, d: int, size: int) -> Operand:
     """Returns the means of *size* equal stretches of dimension *d*, in which elements count by the part that lies inside."""
     old = x.shape[d]
     if not isinstance(old, Const) or not old.value:
         b.fail(f"dimension {d} of {x!r}, of symbolic size, is not averaged over", "give it a number in `shapes`")
+    _check_length(b, x, d, max(int(old.value), size))
     step = int(old.value) / size
     begins = np.arange(size) * step
     first, last = np.floor(begins), np.ceil(begins + step)

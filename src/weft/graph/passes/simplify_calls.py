@@ -21,7 +21,7 @@ from weft.graph.core.graph_values import Constant, Deferred, Value
 from weft.graph.fusion.node_facts import is_plain_map, is_rename, keeps_order
 from weft.graph.rewriting.call_patterns import is_known, untransposed
 from weft.graph.rewriting.rewriter import Inputs, Rule, rewrite_graph
-from weft.ir import Const, Expr
+from weft.ir import ONE, Const, Expr
 from weft.support.dtypes import f32
 from weft.te import is_narrow
 
@@ -299,12 +299,13 @@ def _root(new: Graph, node: Node, inputs: Inputs) -> Value | None:
 def _division(exact: bool) -> Simplify:
     """Returns the rule that multiplies by the reciprocal of a constant; *exact* only where that is a power of two.
 
-    The reciprocal of a 16-bit float would be rounded too visibly for anything else.
+    The reciprocal of a 16-bit float would be rounded too visibly for anything else. One number is divided as the model says: that
+    costs nothing, and it may be the scale of a quantization, by whose last bit integers differ.
     """
 
     def rule(new: Graph, node: Node, inputs: Inputs) -> Value | None:
         x, by = inputs
-        if not is_known(by) or not by.dtype.is_float:
+        if not is_known(by) or not by.dtype.is_float or all(s is ONE for s in node.output.shape):
             return None
         with np.errstate(divide="ignore", over="ignore"):
             reciprocal = (1.0 / by.array.astype(np.float64)).astype(by.array.dtype)
