@@ -143,10 +143,10 @@ def _grams(c: Call) -> list[int]:
     found = c.layer.config.get("ngrams")
     if found is None or found == 1:
         return []
-    made = list(range(1, found + 1)) if isinstance(found, int) else found
-    if not isinstance(made, list) or not made or not all(isinstance(n, int) and 1 <= n <= 16 for n in made):
+    numbers = [found] if isinstance(found, int) else found
+    if not isinstance(numbers, list) or not numbers or not all(isinstance(n, int) and 1 <= n <= 16 for n in numbers):
         c.fail(f"its setting ngrams={found!r} is not supported", "use numbers from 1 to 16")
-    return made
+    return list(range(1, found + 1)) if isinstance(found, int) else numbers
 
 
 def _joined_words(c: Call, parts: Operand, counts: Operand, grams: Sequence[int]) -> tuple[Operand, Operand, Operand]:
