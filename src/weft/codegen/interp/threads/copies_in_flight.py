@@ -28,8 +28,8 @@ class Threads(Protocol):
     ) -> tuple[Memory, tuple[Array, ...], Array]:
         """Returns the memory of a buffer, the active places, and the element that each of them accesses."""
 
-    def touch(self, memory: Memory, places: tuple[Array, ...], element: Array) -> None:
-        """Checks that no other thread may touch elements that are written."""
+    def touch(self, memory: Memory, places: tuple[Array, ...], element: Array, *, updates: bool = False) -> None:
+        """Checks that no other thread may touch elements that are written; atomic *updates* may be others'."""
 
     def count(self, memory: Memory, places: tuple[Array, ...], element: Array, *, writes: bool, at: Any) -> None:
         """Counts an access."""

@@ -17,6 +17,7 @@ import numpy as np
 from weft.codegen.interp.array_memory import Array, span, undefined
 from weft.codegen.interp.faults import ExecutionError
 from weft.codegen.interp.machine import Value, bind_inputs
+from weft.codegen.interp.threads.atomic_updates import update
 from weft.codegen.interp.threads.copies_in_flight import AsyncCopies
 from weft.codegen.interp.threads.counters import Counters, count_sectors, count_turns
 from weft.codegen.interp.threads.grid import Grid, Memory, meet
@@ -24,7 +25,7 @@ from weft.codegen.interp.threads.instruction_loops import with_instruction_loops
 from weft.codegen.interp.threads.races import Race, RaceError, Shadow
 from weft.codegen.interp.threads.thread_lanes import Lanes, Mask, Memo, active_places, spread
 from weft.codegen.interp.threads.warp_shuffles import shuffle
-from weft.ir import ONE, Add, Expr, Max, Min, Mul, Ramp, Var
+from weft.ir import ONE, Expr, Ramp, Var
 from weft.loop import (
     ATOMICS,
     WARP_SHUFFLE,
@@ -51,14 +52,12 @@ from weft.loop import (
     effects_of,
     find_note,
     print_stmt,
-    updating_store,
 )
 from weft.support.errors import LoweringError, RuntimeFailure
 from weft.targets import Grid as GridFacts
 from weft.targets import Sight, Target, sight_of
 
 _LINES: Final = 3
-_COMBINING: Final[dict[type[Expr], np.ufunc]] = {Add: np.add, Mul: np.multiply, Min: np.minimum, Max: np.maximum}
 
 Launch: TypeAlias = Callable[[Function, Mapping[Buffer, Array], Mapping[Var, int]], None]
 """Runs a kernel on the flat memories of its buffers, which it changes, and the values of its numbers."""
@@ -218,8 +217,7 @@ class _Run:
         """Loads an element for each active place."""
         memory, places, element = self.where(e.buffer, e.indices, mask, memo)
         if memory.shadow is not None and self.in_kernel:
-            race = memory.shadow.read(element, places[0], self.grid.clock, self._number())
-            self._check_race(race, memory)
+            self._check_race(memory.shadow.read(element, places[0], self.grid.clock, self._number()), memory)
         self.count(memory, places, element, writes=False, at=e)
         count = self.grid.count
         made = np.zeros(count if e.dtype.lanes == 1 else (count, e.dtype.lanes), e.buffer.dtype.numpy)
@@ -230,31 +228,18 @@ class _Run:
         """Stores an element for each active place."""
         memo: Memo = {}
         if s.mask is not None:
-            holds = self.lanes.evaluate(s.mask, mask, memo)
-            mask = self.lanes.both(holds, mask)
+            mask = self.lanes.both(self.lanes.evaluate(s.mask, mask, memo), mask)
         value = self.lanes.evaluate(s.value, mask, memo)
         memory, places, element = self.where(s.buffer, s.indices, mask, memo)
         self.touch(memory, places, element)
         self.count(memory, places, element, writes=True, at=s)
         memory.flat[element] = spread(value, self.grid.count, s.value.dtype.lanes)[places]
 
-    def touch(self, memory: Memory, places: tuple[Array, ...], element: Array) -> None:
-        """Checks that no other thread may touch elements that are written."""
+    def touch(self, memory: Memory, places: tuple[Array, ...], element: Array, *, updates: bool = False) -> None:
+        """Checks that no other thread may touch elements that are written; atomic *updates* may be others'."""
         if memory.shadow is not None and self.in_kernel:
-            self._check_race(memory.shadow.write(element, places[0], self.grid.clock, self._number()), memory)
-
-    def update(self, s: Call, mask: Mask) -> None:
-        """Combines an element with a value for each active place, one after another."""
-        at, operand = s.args
-        assert isinstance(at, Address)
-        memo: Memo = {}
-        value = self.lanes.evaluate(operand, mask, memo)
-        memory, places, element = self.where(at.buffer, at.indices, mask, memo)
-        if memory.shadow is not None and self.in_kernel:
-            self._check_race(memory.shadow.update(element, places[0], self.grid.clock, self._number()), memory)
-        self.count(memory, places, element, writes=True, at=updating_store(s))
-        combine = _COMBINING[ATOMICS[s.callee]]
-        combine.at(memory.flat, element, spread(value, self.grid.count, 1)[places])
+            noted = memory.shadow.update if updates else memory.shadow.write
+            self._check_race(noted(element, places[0], self.grid.clock, self._number()), memory)
 
     def count(
         self, memory: Memory, places: tuple[Array, ...], element: Array, *, writes: bool, at: Load | Store
@@ -280,13 +265,11 @@ class _Run:
             accesses, turns, ways = count_turns(self.facts, group, inside, size)
             c.accesses, c.turns, c.ways = c.accesses + accesses, c.turns + turns, max(c.ways, ways)
 
-    # -- errors -----------------------------------------------------------------------------------------------------
-
     def _number(self) -> int:
-        number = self.numbers.setdefault(self.at, len(self.seen))
-        if number == len(self.seen):
+        if self.at not in self.numbers:
+            self.numbers[self.at] = len(self.seen)
             self.seen.append(self.at)
-        return number
+        return self.numbers[self.at]
 
     def _check_race(self, race: Race | None, memory: Memory) -> None:
         if race is None:
@@ -366,7 +349,7 @@ def _call(r: _Run, s: Call, mask: Mask) -> None:
     if s.callee == WARP_SHUFFLE:
         r.counters.shuffles += shuffle(r, s, mask)
     elif s.callee in ATOMICS:
-        r.update(s, mask)
+        update(r, s, mask)
     elif known is not None and known.step is not None:
         r.copies.run(r, s, known.step, mask)
     elif waits is Waits.BLOCK:
