@@ -55,6 +55,14 @@ def test_numbers_that_are_not_known_stay_in_order() -> None:
     assert not in_any_order(scatter("add", updates=Var("n")))
 
 
+def test_a_result_of_several_buffers_stays_in_order() -> None:
+    g = Graph()
+    x, at, u = g.input("x", (1 << 20, 64), f32), g.input("at", (400, 1), i64), g.input("u", (400, 64), f32)
+    one_output(g, g.add("scatter_nd", [x, at, u], reduction="add"))
+    assert in_any_order(g)
+    assert not in_any_order(g, WEBGPU)
+
+
 def test_few_updates_that_replace_elements_stay_in_order() -> None:
     assert not in_any_order(scatter("none", updates=2))
     by_count = [cheapest(list(update_order_plans(n, 8, 400, replaces=True, target=H200))).decision for n in (1, 1000)]

@@ -116,10 +116,8 @@ def write_update(f: Writer, s: Call) -> None:
         raise f.error(
             f"{at.buffer.name}, which not all threads see, is updated atomically", hint="update memory of the grid"
         )
-    wraps = t.is_int and ATOMICS[s.callee] in (
-        Add,
-        Mul,
-    )  # signed sums have the bits of unsigned ones, which may overflow
+    # signed sums have the bits of unsigned ones, which may overflow
+    wraps = t.is_int and ATOMICS[s.callee] in (Add, Mul)
     helper = f.helper(s.callee.removeprefix("weft.").replace(".", "_"), DType("uint", t.bits) if wraps else t)
     with f.scope():
         f.line(f"{helper}((WEFT_GLOBAL uint{t.bits}_t *){f.scalar(at)}, {f.scalar(value)});")

@@ -17,7 +17,8 @@ from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Value
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import Const, Expr
-from weft.targets import Target
+from weft.support.dtypes import i32
+from weft.targets import Grid, Target
 from weft.te import Scatter, max_, min_, sum_
 from weft.te import prod as product
 
@@ -60,11 +61,20 @@ def _scatter_of(node: Node) -> Scatter | None:
 
 def _may_part(scatter: Scatter, result: Value, target: Target, *, exact: bool) -> bool:
     """Tells whether updates may be applied in any order: none is lost, and sums round the same if they have to."""
+    if target.grid is None or _has_parts(scatter, result, target.grid):
+        return False
     if scatter.reducer is None:
         return True
     if scatter.reducer not in (sum_, product, min_, max_) or not target.has_atomics(result.dtype):
         return False
     return not exact or not result.dtype.is_float or scatter.reducer in (min_, max_)
+
+
+def _has_parts(scatter: Scatter, result: Value, grid: Grid) -> bool:
+    """Tells whether the result, or the numbers of its elements' last updates, are too long to be one buffer of a kernel."""
+    if grid.buffer_bytes is None or not all(isinstance(n, Const) for n in scatter.shape):
+        return False
+    return _count(scatter.shape) * max(result.dtype.bytes, i32.bytes) > grid.buffer_bytes // 2
 
 
 def _count(extents: Sequence[Expr]) -> int:
