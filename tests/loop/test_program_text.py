@@ -279,7 +279,7 @@ ERRORS = [
     ),
     (
         body('with block("b", i=n):', "  pass"),
-        "line 2, column 21: expected one of spatial, reduce, ordered, opaque, called with (extent, binding)\n"
+        "line 2, column 21: expected one of spatial, reduce, ordered, unordered, opaque, called with (extent, binding)\n"
         '        with block("b", i=n):\n                        ^',
     ),
     (

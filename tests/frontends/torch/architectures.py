@@ -6,7 +6,7 @@
 
 `generate` writes a continuation with a cache of keys and values, by the decoder compiled by `torch.compile`, and by the encoder
 if there is one: its tokens must be those of PyTorch. No token may come twice, as small models otherwise repeat one. The package
-is not installed with Weft: `pip install transformers`.
+is not installed with Weft: `pip install transformers`. `every_architecture` tries all that the package has.
 """
 
 from __future__ import annotations

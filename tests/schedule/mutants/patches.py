@@ -118,7 +118,7 @@ SCHEDULE: Final = (
         "iterations that reach into the next one count as apart", "primitives/loops/parallel",
     ),
     _schedule(
-        "legality/loop_kinds", "if axis.kind is not AxisKind.SPATIAL and any(", "if axis.kind is AxisKind.OPAQUE and any(",
+        "legality/loop_kinds", "if axis.kind not in fine and any(", "if axis.kind is AxisKind.OPAQUE and any(",
         "a loop that a sum runs over may be parallel", "primitives/loops/parallel", "primitives/loops/vectorize",
     ),
     _schedule(
