@@ -172,6 +172,7 @@ def compare(name: str) -> str:
     worst = 0.0
     for y, x in zip(found, wanted, strict=True):
         assert y.shape == x.shape, f"{y.shape} in the place of {x.shape}"
+        assert np.array_equal(np.isnan(y), np.isnan(x)), "there are NaNs in other places"
         largest = float(np.nanmax(np.abs(x), initial=0)) or 1.0
         worst = max(worst, float(np.nanmax(np.abs(np.subtract(y, x, dtype=np.float64)), initial=0)) / largest)
     assert worst <= TOLERANCE, f"the results differ by {worst:.1e}"
