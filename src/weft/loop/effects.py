@@ -57,17 +57,13 @@ class AsyncStep(StrEnum):
 
 @dataclass(frozen=True)
 class Effects:
-    """The effects of a call; *reads* and *writes* are the numbers of the arguments whose memory it reads and writes.
-
-    One that *is_atomic* reads and writes one element, and no other atomic call comes between.
-    """
+    """The effects of a call; *reads* and *writes* are the numbers of the arguments whose memory it reads and writes."""
 
     reads: frozenset[int] = frozenset()
     writes: frozenset[int] = frozenset()
     barrier: Waits | None = None
     token: Token | None = None
     step: AsyncStep | None = None
-    is_atomic: bool = False
 
     @property
     def orders(self) -> bool:
@@ -92,7 +88,7 @@ _DECLARED: Final[dict[str, Effects | Callable[[], Effects]]] = {
     ASYNC_COPY: Effects(reads=frozenset({1}), writes=frozenset({0}), step=AsyncStep.COPY),
     ASYNC_COMMIT: Effects(step=AsyncStep.COMMIT),
     ASYNC_WAIT: Effects(writes=frozenset(range(1, MOST_AWAITED + 1)), step=AsyncStep.WAIT),
-    **dict.fromkeys(ATOMICS, Effects(reads=frozenset({0}), writes=frozenset({0}), is_atomic=True)),
+    **dict.fromkeys(ATOMICS, Effects(reads=frozenset({0}), writes=frozenset({0}))),
     PUSH_TOKEN: Effects(token=Token.PUSH),
     POP_TOKEN: Effects(token=Token.POP),
     **{name: Effects(h.reads, h.writes) for name, h in HOST_OPERATORS.items()},

@@ -30,10 +30,9 @@ def update_in_any_order(graph: Graph, planner: Planner, target: Target, *, exact
         if not node.operator.orders_updates or node.attribute("any_order"):
             return None
         scatter = _scatter_of(node)
-        if scatter is None or not _may_part(scatter, node.output, target, exact=exact):
+        if scatter is None or not all(isinstance(n, Const) for n in (*scatter.extents, *scatter.shape)):
             return None
-        sizes = [(*scatter.chained, *scatter.apart, *scatter.shape)]
-        if not all(isinstance(n, Const) for n in sizes[0]):
+        if not _may_part(scatter, node.output, target, exact=exact):
             return None
         plans = partial(
             update_order_plans,
@@ -71,10 +70,12 @@ def _may_part(scatter: Scatter, result: Value, target: Target, *, exact: bool) -
 
 
 def _has_parts(scatter: Scatter, result: Value, grid: Grid) -> bool:
-    """Tells whether the result, or the numbers of its elements' last updates, are too long to be one buffer of a kernel."""
-    if grid.buffer_bytes is None or not all(isinstance(n, Const) for n in scatter.shape):
-        return False
-    return _count(scatter.shape) * max(result.dtype.bytes, i32.bytes) > grid.buffer_bytes // 2
+    """Tells whether the result, or the numbers of its elements' last updates, may be too long to be one buffer of a kernel.
+
+    Half of the longest is surely not: what is bound begins somewhat before a buffer.
+    """
+    longest = _count(scatter.shape) * max(result.dtype.bytes, i32.bytes)
+    return grid.buffer_bytes is not None and longest > grid.buffer_bytes // 2
 
 
 def _count(extents: Sequence[Expr]) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from weft.ir import Binary, Expr, post_order
+from weft.ir import Binary, Expr
 from weft.loop import (
     ATOMICS,
     Address,
@@ -48,12 +48,9 @@ def _atomic(function: Function, target: Target) -> Stmt:
         body = map_stmts(s.body, partial(_update, s, target))
         return Block(s.name, s.axes, s.bindings, s.predicate, s.reads, s.writes, s.init, body, s.notes)
 
-    for s in statements(function.body):
-        if (
-            isinstance(s, For)
-            and s.kind is LoopKind.VECTORIZED
-            and any(change(x) is not None for x in statements(s.body))
-        ):
+    vectors = [s for s in statements(function.body) if isinstance(s, For) and s.kind is LoopKind.VECTORIZED]
+    for s in vectors:
+        if any(change(x) is not None for x in statements(s.body)):
             raise LoweringError(
                 f"the loop {s.var.name} makes vectors of atomic updates", hint="leave it serial, or bind it"
             )
@@ -82,9 +79,7 @@ def _update(block: Block, target: Target, s: Stmt) -> Stmt | None:
 
 
 def _reads(e: Expr, s: Store) -> bool:
-    return any(x.buffer is s.buffer for x in loads(e)) or any(
-        isinstance(x, Address) and x.buffer is s.buffer for x in post_order(e)
-    )
+    return any(x.buffer is s.buffer for x in loads(e))
 
 
 def _error(block: Block, s: Store, told: str, hint: str) -> LoweringError:
