@@ -17,7 +17,7 @@ elements before the part combined.
 
 from __future__ import annotations
 
-from weft.ir import ONE, ZERO, Expr, Var, substitute
+from weft.ir import ONE, ZERO, Const, Expr, Var, minimum, substitute
 from weft.loop import Axis, AxisKind, Load, Stmt, make_block, store
 from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
@@ -125,12 +125,15 @@ def _first_value(op: Prefix, buffers: Buffers, at: tuple[Expr, ...]) -> Expr:
 
 
 def _first(op: Prefix, buffers: Buffers) -> Stmt:
-    target = buffers[op.outputs[0]]
-    axes = [Axis(Var(f"v{d}"), s, AxisKind.SPATIAL) for d, s in enumerate(op.shape) if d != op.axis]
-    others: list[Expr] = [a.var for a in axes]
-    at = _place(op, (*others[: op.axis], ZERO, *others[op.axis :]), ZERO)
+    """Returns the nest of the first elements: of none, where the size of the dimension is a formula that may be zero."""
+    target, d, size = buffers[op.outputs[0]], op.axis, op.shape[op.axis]
+    axes = [Axis(Var(f"v{n}"), s, AxisKind.SPATIAL) for n, s in enumerate(op.shape)]
+    index: list[Expr] = [a.var for a in axes]
+    index[d] = ZERO
+    axes[d : d + 1] = [] if isinstance(size, Const | Var) else [Axis(axes[d].var, minimum(size, ONE), AxisKind.SPATIAL)]
+    at = _place(op, tuple(index), ZERO)
     value = _first_value(op, buffers, at)
-    loops = [Var(f"ax{d}") for d in range(len(axes))]
+    loops = [Var(f"ax{n}") for n in range(len(axes))]
     name = buffers.names.of(f"{target.name}_first")
     return around(loops, axes, make_block(name, axes, loops, store(target, at, value)))
 

@@ -84,7 +84,7 @@ def _probes(group: Group, cases: Iterable[Case], machine: Target, schedules: Sch
     for number, relation, value in cases:
         case = RELATIONS[relation](group.sizes[number], value)
         if (own := group.where(case)) is not None:
-            sizes = {v: guess_of(v) for v in group.sizes} | {case.size: value}
+            sizes = {v: guess_of(v) for v in group.sizes} | dict.fromkeys(case.values, value)
             cycles = _Scheduled(own, machine, schedules).cycles({v: sizes.get(v, value) for v in own.sizes})
             yield Probe((number, relation, value), general.cycles(sizes), cycles)
 

@@ -11,11 +11,12 @@ from weft.graph.core.graph import Attribute, Graph, Node, infer
 from weft.graph.core.graph_values import Constant, Value
 from weft.graph.core.symbols import symbols_in, variables_of
 from weft.graph.core.type_text import attribute_text, type_text
-from weft.graph.fusion.size_cases import SizeCase, is_exactly
+from weft.graph.fusion.reads_inside import is_total
+from weft.graph.fusion.size_cases import SizeCase, has_zeros, has_zeros_in_sum, is_exactly
 from weft.ir import ONE, ZERO, Bounds, Expr, Var, all_of, const, free_vars, simplify, substitute
 from weft.ops import TensorType, simplify_size
 from weft.support.errors import WeftError
-from weft.te import Compute, Operation, Tensor, compute, placeholder, reads_of, topological
+from weft.te import Compute, Operation, Placeholder, Tensor, compute, placeholder, reads_of, topological
 
 LONGEST_NAME = 60
 
@@ -87,13 +88,18 @@ class Group:
         zero = {size: ZERO}
         return all(any(simplify(substitute(s, zero)) is ZERO for s in v.shape) for v in self.outputs)
 
+    @property
+    def is_total(self) -> bool:
+        """Whether all elements can certainly be computed, whatever the sizes are: none is read from a tensor without elements."""
+        return all(is_total(op, self.sizes) for op in topological(self.tensors()[1]) if not isinstance(op, Placeholder))
+
     def where(self, case: SizeCase) -> Group | None:
-        """Returns the same computation in a case of a size: of other types, of the same values in order; None if there is none.
+        """Returns the same computation in a case of sizes: of other types, of the same values in order; None if there is none.
 
         Kernels compute with sizes of at least one, so that where one is zero it takes a kernel of its own, such as one that
         writes the sum of nothing.
         """
-        values = {case.size: case.value}
+        values = case.values
 
         def changed(a: Attribute) -> Attribute:
             if isinstance(a, tuple):
@@ -222,18 +228,35 @@ class FusedGraph:
         found: dict[Group, tuple[Version, ...]] = {}
         for g in self.groups:
             zero = () if g.regions else self.zero_sizes_of(g)
-            cases = [is_exactly(v, 0) for v in zero if not g.is_empty_where_zero(v)]
-            made = [self._version(g, case, zero) for case in (*cases, *self.cases.get(g, ()))]
+            made = [self._version(g, case, zero) for case in self.cases.get(g, ())]
+            made[:0] = self._versions_of_zeros(g, zero)
             if kept := tuple([v for v in made if v is not None]):
                 found[g] = kept
         return found
+
+    def _versions_of_zeros(self, group: Group, zero: Sequence[Var]) -> list[Version | None]:
+        """Returns the version of *group* for all of its sizes that may be *zero*, or one for each where that can't be.
+
+        One kernel is as good for many, as for the pieces that are concatenated, of which any may have no elements. An algorithm
+        over the elements of such a concatenation asks only for the sum of their numbers.
+        """
+        several = [v for v in zero if not group.is_empty_where_zero(v)]
+        made = [self._version(group, is_exactly(v, 0), zero) for v in several]
+        if len(several) > 1:
+            general = self._version(group, has_zeros(several), zero)
+            if general is not None and general.group.is_total:
+                return [general]
+            of_sum = self._version(group, has_zeros_in_sum(several), zero)
+            if of_sum is not None and not any(v in of_sum.group.sizes for v in several):
+                made.insert(0, of_sum)
+        return made
 
     def _version(self, group: Group, case: SizeCase, zero: Sequence[Var]) -> Version | None:
         """Returns the version of *group* in a case of a size while those of its sizes that may be *zero* are not."""
         made = group.where(case)
         if made is None:
             return None
-        others = [v > ZERO for v in zero if v is not case.size]
+        others = [v > ZERO for v in zero if v not in case.values]
         return Version(made, all_of([case.condition, *others]), tuple([case.arguments.get(v, v) for v in made.sizes]))
 
     @property
