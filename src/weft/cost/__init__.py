@@ -32,7 +32,9 @@ from weft.cost.rules.contractions.contraction import (
 from weft.cost.rules.contractions.dot_product import DotInstruction, dot_plans
 from weft.cost.rules.matrix_tiles import MatrixTile, MatrixTileProblem, matrix_tile_plans
 from weft.cost.footprint import LoopNest, bytes_of, bytes_touched, nests, ranges_of, step_along
-from weft.cost.rules.fragment_tile import BATCHED_FETCHES, FragmentProduct, FragmentTile, fragment_tile_plans
+from weft.cost.rules.fragment_tile import (
+    BATCHED_FETCHES, FragmentProduct, FragmentTile, fragment_tile_plans, multiplies_together,
+)
 from weft.cost.rules.contractions.gemv import Gemv, gemv_plans
 from weft.cost.rules.inlining import Inline, inline_plans, packed_factor_plans, rearrangement_plans, turned_rows_plans
 from weft.cost.rules.contractions.k_blocking import (
@@ -181,7 +183,7 @@ __all__ = [
     "input_block", "is_gathered", "is_long_formula", "is_transposed", "jam_plans", "join_attention_plans", "k_block_plans",
     "l2_cycles",
     "l3_cycles", "load_cycles", "low_bit_panel_plans", "matrix_tile_plans", "may_unroll", "may_write", "memory_cycles",
-    "merge_plans", "most_parts", "multiply_cycles",
+    "merge_plans", "most_parts", "multiplies_together", "multiply_cycles",
     "narrow_convolution_plans", "narrow_factor_plans", "narrow_weight_plans", "nest_cycles",
     "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block", "pack_panel_plans",
     "packed_factor_plans", "packed_problem", "packing_cycles",

@@ -60,9 +60,15 @@ But for the buffers of a kernel, of which the standard's eight are too few for f
 METAL: Final = OPENCL.having(
     name="metal",
     backend="metal",
-    isa=replace(OPENCL.isa, language="metal", missing_types=frozenset({"f64"})),
+    isa=replace(
+        OPENCL.isa,
+        features=("+mma_f16", "+mma_f32"),
+        language="metal",
+        missing_types=frozenset({"f64"}),
+    ),
     scopes=(*OPENCL.scopes, WARP),
-    grid=Grid(block=1024, index_bits=32, buffers=30),
+    grid=Grid(block=1024, index_bits=32, buffers=30, products=2.0),
 )
-"""Apple's GPUs with Metal 2.4, by its "Metal Feature Set Tables": 32 threads a simdgroup, which exchange registers; 31 buffers,
-one of them for numbers."""
+"""Apple's GPUs with Metal 2.4, by its "Metal Feature Set Tables": 32 threads a simdgroup, which exchange registers and multiply
+matrices; 31 buffers, one of them for numbers. How fast the products are Apple does not say: of float32 they are taken to be no
+faster than its multiply-adds, and save reading shared memory."""

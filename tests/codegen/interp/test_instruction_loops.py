@@ -25,7 +25,7 @@ def product(rows: int, terms: int, columns: int) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
-@pytest.mark.parametrize(("arch", "instruction"), [("sm_80", "cuda.mma_bf16"), ("sm_90", "cuda.wgmma_bf16")])
+@pytest.mark.parametrize(("arch", "instruction"), [("sm_80", "warp.mma_bf16"), ("sm_90", "cuda.wgmma_bf16")])
 def test_products_of_threads_together(arch: str, instruction: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backend, "compile_cubin", lambda *_: Cubin(b"", {}))
     target = f"cuda -arch={arch}"

@@ -75,7 +75,7 @@ def test_rounded_convolutions(driver: FakeDriver, name: str, precision: str, fac
     (kernel,) = made.kernels.values()
     terms = filled_terms(prod(weight[1:]), weight[1], factors)
     is_in_groups = terms % (SWIZZLED_BYTES // factors.bytes) == 0
-    assert (f"wgmma_{precision}" if is_in_groups else f"cuda.mma_{precision}") in kernel.flat
+    assert (f"wgmma_{precision}" if is_in_groups else f"warp.mma_{precision}") in kernel.flat
     assert "patches =" not in kernel.flat
     x = np.random.default_rng(1).standard_normal(shape, np.float32)
     found = weft.Model(made.package).run([x])[0]

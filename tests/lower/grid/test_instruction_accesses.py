@@ -12,7 +12,7 @@ from weft.support.dtypes import f16, f32
 G, T = Var("g"), Var("t")
 
 
-def product(*at: Expr, stride: Expr | None = None, callee: str = "cuda.mma_f16") -> Call:
+def product(*at: Expr, stride: Expr | None = None, callee: str = "warp.mma_f16") -> Call:
     """A product to the sums at *at* of a buffer of 4 x 8 fragments."""
     sums = Buffer("P", tuple([index(n) for n in (4, 8, 2, 2)]), f32, "register")
     factor = Buffer("A", (index(4096),), f16, "shared")

@@ -24,7 +24,12 @@ HERE = Path(__file__).parent
 NAME = "Metal on the processor"
 _KERNEL = re.compile(r"^kernel void (\w+)\((.*)\) \{$", re.MULTILINE)
 _SHARED = re.compile(r"^( +)(threadgroup \w+ \w+\[)", re.MULTILINE)
-_NUMBERS = {"threadgroup_position_in_grid": "blockIdx", "thread_position_in_threadgroup": "threadIdx"}
+_NUMBERS = {
+    "threadgroup_position_in_grid": "blockIdx",
+    "thread_position_in_threadgroup": "threadIdx",
+    "thread_index_in_simdgroup": "grid_thread() % 32",
+    "simdgroup_index_in_threadgroup": "grid_thread() / 32",
+}
 _CALLS = 'extern "C" { extern uint3 threadIdx, blockIdx; }'
 
 

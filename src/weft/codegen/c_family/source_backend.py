@@ -17,17 +17,19 @@ from weft.targets import Target
 class SourceBackend:
     """A backend of one language of kernels; see `codegen.backend.Backend`.
 
-    `language` is its name in messages. `define` writes a kernel, `whole` makes the source of a model of its kernels.
+    `language` is its name in messages. `define` writes a kernel, `whole` makes the source of a model of its kernels. `own_passes`
+    come before.
     """
 
     name: str
     language: str
     define: Callable[[Function, Target, Needs], str]
     whole: Callable[[JoinedKernels], str]
+    own_passes: Sequence[Rewrite] = ()
 
     def passes(self, target: Target) -> Sequence[Rewrite]:
-        """Returns none: the driver's compiler unrolls loops."""
-        return ()
+        """Returns the language's own passes; the driver's compiler unrolls loops."""
+        return self.own_passes
 
     def write(self, program: Program, target: Target) -> Source:
         """Writes the kernels of *program*, without the head of their source and the helpers that they call."""

@@ -22,6 +22,7 @@ from weft.ir import ZERO, Add, Const, Mul
 from weft.loop import ATOMICS, WARP_SHUFFLE, Address, Alloc, Buffer, Call, For, Stmt, Thread, find_note, is_hint
 from weft.support.dtypes import DType, f32, f64
 from weft.targets import Sight, sight_of
+from weft.targets.instructions import FRAGMENT_INSTRUCTIONS
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,17 @@ def write_update(f: Writer, s: Call) -> None:
 
 UPDATES: Final = dict.fromkeys(ATOMICS, write_update)
 """The writers of atomic updates, by the intrinsic."""
+
+
+def products(*more: str) -> dict[str, Callable[[Writer, Call], None]]:
+    """Returns the writers of products of warps, by the instruction: as calls of helpers, which are given *more* arguments."""
+
+    def write_product(f: Writer, s: Call) -> None:
+        with f.scope():
+            args = [*[f.scalar(a) for a in s.args], *more]
+            f.line(f"{f.helper(s.callee.partition('.')[2])}({', '.join(args)});")
+
+    return dict.fromkeys(FRAGMENT_INSTRUCTIONS.values(), write_product)
 
 
 def _call(f: Writer, s: Call, words: ThreadWords) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from weft.codegen.backend import Code, Image, Module, Rewrite, Source, SourceCode
+from weft.codegen.c_family.check_fragments import check_fragments
 from weft.codegen.c_family.kernel_facts import read_facts
-from weft.codegen.cuda.check_fragments import check_fragments
 from weft.codegen.cuda.cuda_kernels import code_arch, symbol_of, whole_source, write_source
 from weft.codegen.cuda.fragment_registers import place_fragments
 from weft.codegen.cuda.nvrtc import compile_cubin

@@ -10,11 +10,11 @@ from typing import Final
 
 from weft.codegen.c_family.atomic_helpers import WORDS_OF_32, WORDS_OF_64, native_updates, swaps
 from weft.codegen.c_family.dialect import C_KEYWORDS, CXX_KEYWORDS, Dialect
-from weft.codegen.c_family.thread_statements import SHUFFLES, UPDATES, ThreadWords, thread_statements
+from weft.codegen.c_family.thread_statements import SHUFFLES, UPDATES, ThreadWords, products, thread_statements
 from weft.codegen.c_family.vector_words import MemoryVectors
 from weft.codegen.cuda.async_copies import COPIES, COPY_HELPERS, DYNAMIC_SCOPE, SWIZZLED_SCOPE, piece, write_dynamic
 from weft.codegen.cuda.dependent_launches import LAUNCH_HELPERS
-from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, PRODUCTS
+from weft.codegen.cuda.fragments import FRAGMENT_HELPERS
 from weft.codegen.cuda.group_products import GROUP_HELPERS, GROUP_PRODUCTS
 from weft.loop import BARRIER, WARP_BARRIER
 
@@ -22,7 +22,7 @@ WORDS: Final = ThreadWords(
     number=lambda kind, axis: f"{kind}.{axis}",
     shared="__shared__ __align__(16) ",
     barriers={BARRIER: "__syncthreads()", WARP_BARRIER: "__syncwarp()"},
-    calls={**PRODUCTS, **GROUP_PRODUCTS, **COPIES, **SHUFFLES, **UPDATES},
+    calls={**products(), **GROUP_PRODUCTS, **COPIES, **SHUFFLES, **UPDATES},
     dynamic={SWIZZLED_SCOPE: write_dynamic, DYNAMIC_SCOPE: write_dynamic},
 )
 _VECTORS: Final = "".join([f" {kind}{n} make_{kind}{n}" for kind in ("float", "int", "uint") for n in (2, 4)])

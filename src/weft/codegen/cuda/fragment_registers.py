@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.codegen.cuda.check_fragments import Around, placed_statements, product_error
+from weft.codegen.c_family.check_fragments import Around, placed_statements, product_error
 from weft.cost import size_of
 from weft.ir import ONE, ZERO, Bounds, Const, Expr, Ramp, Var, free_vars, index, prove, simplify, substitute
 from weft.loop import (

@@ -1,4 +1,4 @@
-"""Warp-level matrix products (`mma.sync`): writes their calls, and the helper they use.
+"""Warp-level matrix products (`mma.sync`): the helpers that their calls use.
 
 The helper gathers the parts of both factors that the instruction takes from its thread. Thread (g, t) is given where the rows of
 its g begin and the columns of its t; it gathers the terms of its t, and the columns of its g. Terms may be given to the
@@ -10,10 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.codegen.c_family.writer import Writer
-from weft.loop import Call
 from weft.support.dtypes import bf16, f16, u32
-from weft.targets.instructions import FRAGMENT_INSTRUCTIONS
 
 _NAMES: Final = {f16: "mma_f16", bf16: "mma_bf16", u32: "mma_tf32"}
 
@@ -57,14 +54,3 @@ FRAGMENT_HELPERS: Final = {
     for t, name in _NAMES.items()
 }
 """The helpers of products, by name."""
-
-
-def write_product(f: Writer, s: Call) -> None:
-    """Writes a product as a call of its helper."""
-    dtype = next(t for t, callee in FRAGMENT_INSTRUCTIONS.items() if callee == s.callee)
-    with f.scope():
-        f.line(f"{f.helper(_NAMES[dtype])}({', '.join([f.scalar(a) for a in s.args])});")
-
-
-PRODUCTS: Final = dict.fromkeys(FRAGMENT_INSTRUCTIONS.values(), write_product)
-"""The writers of products, by the instruction."""

@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from weft.codegen.c_family.check_fragments import Around, placed_statements, product_error
 from weft.codegen.cuda.async_copies import SWIZZLED_SCOPE
-from weft.codegen.cuda.check_fragments import Around, placed_statements, product_error
 from weft.codegen.cuda.group_products import BEGIN, COMMIT, GROUP_CALLEES, WAIT, product_of
 from weft.ir import ONE, ZERO, Bounds, Const, Expr, Ramp, Var, index, known_divisor, prove, simplify, substitute
 from weft.loop import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from weft.codegen.c_family.check_fragments import check_fragments
 from weft.codegen.c_family.helpers import helpers
 from weft.codegen.c_family.source_backend import SourceBackend
 from weft.codegen.c_family.writer import Writer
@@ -17,4 +18,5 @@ BACKEND: Final = SourceBackend(
     language="Metal Shading Language",
     define=lambda fn, target, needs: define_kernel(Writer(target, fn.name, needs, METAL), fn),
     whole=lambda joined: "\n".join([HEAD, helpers(joined.helpers, OWN_HELPERS), *joined.texts]),
+    own_passes=(("check_fragments", check_fragments),),
 )

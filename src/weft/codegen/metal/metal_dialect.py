@@ -14,7 +14,7 @@ from typing import Final
 
 from weft.codegen.c_family import c_types
 from weft.codegen.c_family.dialect import C_KEYWORDS, CXX_KEYWORDS, Dialect
-from weft.codegen.c_family.thread_statements import SHUFFLES, UPDATES, ThreadWords, thread_statements
+from weft.codegen.c_family.thread_statements import SHUFFLES, UPDATES, ThreadWords, products, thread_statements
 from weft.ir import Value
 from weft.loop import BARRIER, WARP_BARRIER
 from weft.support.dtypes import DType
@@ -50,7 +50,7 @@ WORDS: Final = ThreadWords(
         BARRIER: "threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup)",
         WARP_BARRIER: "simdgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup)",
     },
-    calls={**SHUFFLES, **UPDATES},
+    calls={**products(THREAD), **SHUFFLES, **UPDATES},
 )
 METAL: Final = Dialect(
     name="Metal Shading Language",

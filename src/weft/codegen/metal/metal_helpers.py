@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from weft.codegen.c_family.atomic_helpers import WORDS_OF_32, native_updates, swaps
+from weft.codegen.metal.simdgroup_products import PRODUCT_HELPERS
 
 _ROUNDINGS: Final = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round_even": "rint"}
 
@@ -24,6 +25,7 @@ _UPDATES: Final = {
 }
 
 OWN_HELPERS: Final[Mapping[str, str]] = {
+    **PRODUCT_HELPERS,
     "of_f32": "static inline float weft_of_f32(uint32_t x) { return as_type<float>(x); }",
     "bits_f32": "static inline uint32_t weft_bits_f32(float x) { return as_type<uint32_t>(x); }",
     **{

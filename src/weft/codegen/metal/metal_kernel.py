@@ -15,6 +15,7 @@ from weft.codegen.c_family.kernel_facts import check_buffers, threads_of
 from weft.codegen.c_family.statements import pointer_type, write
 from weft.codegen.c_family.writer import Writer
 from weft.codegen.metal.metal_dialect import BLOCK, THREAD
+from weft.codegen.metal.simdgroup_products import NUMBER, PARAMETERS, has_products
 from weft.loop import Buffer, Function
 
 WRITERS: Final = (accesses, expressions)
@@ -36,7 +37,12 @@ def define_kernel(w: Writer, fn: Function) -> str:
         w.local(name, f"const {kind} {name} = ({kind}){NUMBERS}[{n}];")
     if numbers:
         params.append(f"constant int64_t *{NUMBERS} [[buffer({len(params)})]]")
-    params += [f"uint3 {BLOCK} [[threadgroup_position_in_grid]]", f"uint3 {THREAD} [[thread_position_in_threadgroup]]"]
+    params.append(f"uint3 {BLOCK} [[threadgroup_position_in_grid]]")
+    if has_products(fn):
+        params += PARAMETERS
+        w.local(THREAD, f"const uint3 {THREAD} = {NUMBER};")
+    else:
+        params.append(f"uint3 {THREAD} [[thread_position_in_threadgroup]]")
     write(w, fn.body)
     head = f"[[max_total_threads_per_threadgroup({prod(threads_of(fn))})]]"
     return f"{head}\nkernel void fn_{identifier(fn.name)}({', '.join(params)}) {{\n{w.body()}\n}}"

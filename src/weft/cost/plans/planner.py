@@ -100,6 +100,10 @@ class Planner(ABC):
     def is_grid(self) -> bool:
         """Whether the program is for a grid of threads."""
 
+    @abstractmethod
+    def offers(self, kind: type[Decision], on: Callable[[Target], bool]) -> bool:
+        """Tells whether there are alternatives of *kind*: whether the machine is one *on* which there are."""
+
     @property
     def questions(self) -> Sequence[Question]:
         """The choices as they were put, where candidates were asked for."""
@@ -157,6 +161,10 @@ class Choosing(Planner):
         """Whether the machine runs grids of threads."""
         return self.machine.has_threads
 
+    def offers(self, kind: type[Decision], on: Callable[[Target], bool]) -> bool:
+        """Asks the machine."""
+        return on(self.machine)
+
     @property
     def questions(self) -> Sequence[Question]:
         """The choices made so far."""
@@ -209,6 +217,10 @@ class Following(Planner):
     def is_grid(self) -> bool:
         """Whether the plan has decisions that only grids ask for."""
         return any(step.decision.of_grids for step in self._plan.steps)
+
+    def offers(self, kind: type[Decision], on: Callable[[Target], bool]) -> bool:
+        """Tells whether the plan's next decision is of *kind*."""
+        return self._next < len(self.plan.steps) and isinstance(self.plan.steps[self._next].decision, kind)
 
     @property
     def plan(self) -> Plan:

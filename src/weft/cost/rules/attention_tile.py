@@ -17,6 +17,7 @@ from weft.cost.rules.grid_time import (
     traffic_cycles,
 )
 from weft.cost.rules.shared_tile import BANKS
+from weft.support.dtypes import bf16, f16
 from weft.targets import Grid, Target
 from weft.targets.instructions import (
     FRAGMENT,
@@ -199,7 +200,7 @@ def attention_tile_plans(sizes: AttentionSizes, target: Target) -> Iterator[Cand
                 if own <= MOST_REGISTERS and y * x <= grid.block and size <= room:
                     yield from _thread_tile(tile, sizes, exponential, size, grid)
     known = {i.name for i in intrinsics_of(target)} if sizes.narrow else set()
-    if not known.isdisjoint(FRAGMENT_INSTRUCTIONS.values()):
+    if known.issuperset([FRAGMENT_INSTRUCTIONS[t] for t in (f16, bf16)]):
         yield from [t for t in _fragment_tiles(sizes, exponential, grid) if t.decision.fragment_bytes(sizes) <= room]
     if not known.isdisjoint(REGISTER_GROUP_INSTRUCTIONS.values()):
         yield from [t for t in _group_tiles(sizes, exponential, grid) if t.decision.group_bytes(sizes) <= most]

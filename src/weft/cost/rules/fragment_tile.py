@@ -107,10 +107,6 @@ ELEMENT_CYCLES, BLOCKS_AT_ONCE = 80.0, 3
 PLAIN_FETCHES: Final = 2.0
 """Elements that a thread of a plain tile fetches for each term; those that are no words one by one, as here."""
 
-PRODUCT_CYCLES: Final = 1 / 16
-"""The cost of a multiply-add of a fragment, beside one of float32: NVIDIA gives 312 and 19.5 TFLOP/s for an A100, 990 and 67 for
-an H100. Not measured here. Factors of 4 bytes, tf32, take twice as long."""
-
 
 @dataclass(frozen=True)
 class FragmentTile(Decision):
@@ -169,16 +165,27 @@ class FragmentProduct:
         return self.rows % high == 0 and self.columns % wide == 0 and self.depth % deep == 0
 
 
+def multiplies_together(factors: DType, target: Target) -> bool:
+    """Tells whether threads of a target multiply matrices of a type together."""
+    return any(_instructions(factors, target))
+
+
+def _instructions(factors: DType, target: Target) -> tuple[bool, bool]:
+    """Tells whether warps, and groups of warps, of a target multiply matrices of a type."""
+    known = {i.name for i in intrinsics_of(target)}
+    return FRAGMENT_INSTRUCTIONS.get(factors) in known, GROUP_INSTRUCTIONS.get(factors) in known
+
+
 def fragment_tile_plans(p: FragmentProduct, target: Target) -> Iterator[Candidate[FragmentTile]]:
     """Yields tiles of whole fragments, and the alternative without tensor cores, with the cycles of `shared_tile_plans`."""
     plain = shared_tile_plans(plain_product(p.rows, p.columns, p.batch, p.terms), target)
     grid = target.grid or Grid()
     waits = PLAIN_FETCHES * ELEMENT_CYCLES * p.terms if p.factors.bytes < f32.bytes else 0.0
     yield Candidate(FragmentTile(), min([c.cycles for c in plain]) + waits * grid.multiprocessors * grid.lanes)
-    known = {i.name for i in intrinsics_of(target)}
-    if GROUP_INSTRUCTIONS.get(p.factors) in known:
+    of_warps, of_groups = _instructions(p.factors, target)
+    if of_groups:
         yield from _group_plans(p, target)
-    if FRAGMENT_INSTRUCTIONS.get(p.factors) not in known:
+    if not of_warps:
         return
     for warps in WARPS:
         for m in ROWS:
@@ -370,6 +377,6 @@ def _cycles(tile: FragmentTile, p: FragmentProduct, grid: Grid) -> float:
     idle = float(max(1.0, LEAST_BLOCKS / (p.results / (high * wide))) ** 0.5)
     waits = ELEMENT_CYCLES * p.terms * (high + wide) / (tile.warps * FRAGMENT.threads)
     rounds = max(1.0, p.results / (high * wide * BLOCKS_AT_ONCE * grid.multiprocessors))
-    products = (PRODUCT_CYCLES * (1 + 1 / (4 * tile.steps)) + own) * _wideness(p.factors)
+    products = ((1 + 1 / (4 * tile.steps)) / grid.products + own) * _wideness(p.factors)
     busy = p.results * p.terms * (products + fetched) * idle
     return busy + waits * rounds * grid.multiprocessors * grid.lanes

@@ -16,7 +16,7 @@ from weft.loop import Address, Buffer, Call, Load, LoopKind, Stmt, for_, seq
 from weft.schedule.legality.attention_form import Attention
 from weft.schedule.rewriting.attention_loops import AttentionLoops, Threads
 from weft.schedule.rewriting.loops_of_threads import moves_last
-from weft.support.dtypes import DType, f32
+from weft.support.dtypes import DType, bf16, f16, f32
 from weft.targets.instructions import FRAGMENT, FRAGMENT_INSTRUCTIONS
 
 
@@ -28,7 +28,7 @@ def narrow_attention(found: Attention) -> Attention | None:
     parts = [_element(e) for e in (found.query, found.keys, found.values)]
     factors = [p[0] for p in parts if p is not None]
     types = {x.dtype for x in factors}
-    if len(factors) != len(parts) or len(types) != 1 or types.isdisjoint(FRAGMENT_INSTRUCTIONS):
+    if len(factors) != len(parts) or len(types) != 1 or types.isdisjoint({f16, bf16}):
         return None
     scales = [p[1] for p in parts if p is not None]
     if scales[-1] != 1.0:

@@ -17,22 +17,24 @@ from weft.targets.instructions.known_instructions import INTRINSICS, dot_product
 from weft.targets.instructions.nvidia import (
     ASYNC_COPIES,
     COPY_BYTES,
-    FRAGMENT,
-    FRAGMENT_INSTRUCTIONS,
     GROUP_COLUMNS,
     GROUP_INSTRUCTIONS,
-    PRODUCT_BYTES,
     REGISTER_GROUP_INSTRUCTIONS,
     SWIZZLED_BYTES,
     SWIZZLED_ROWS,
-    TF32_BITS,
     TURNED,
     WARPS_OF_GROUP,
+)
+from weft.targets.instructions.tensor_intrinsic import GROUP_BYTES, ORDINARY, DotProduct, TensorIntrinsic, group_of
+from weft.targets.instructions.warp_products import (
+    FRAGMENT,
+    FRAGMENT_INSTRUCTIONS,
+    PRODUCT_BYTES,
+    TF32_BITS,
     Fragment,
     sums_of,
     terms_of,
 )
-from weft.targets.instructions.tensor_intrinsic import GROUP_BYTES, ORDINARY, DotProduct, TensorIntrinsic, group_of
 
 __all__ = [
     "CONFIGURE",

@@ -12,10 +12,11 @@ from weft.targets.instructions.gemm_unit import GEMM_UNIT
 from weft.targets.instructions.interleaving import PORTABLE
 from weft.targets.instructions.nvidia import NVIDIA
 from weft.targets.instructions.tensor_intrinsic import DotProduct, TensorIntrinsic
+from weft.targets.instructions.warp_products import WARP_PRODUCTS
 from weft.targets.instructions.x86 import X86
 from weft.targets.target import Target
 
-INTRINSICS: Final = {i.name: i for i in (*X86, *AMX, *ARM, *GEMM_UNIT, *NVIDIA, *PORTABLE)}
+INTRINSICS: Final = {i.name: i for i in (*X86, *AMX, *ARM, *GEMM_UNIT, *WARP_PRODUCTS, *NVIDIA, *PORTABLE)}
 
 for _known in INTRINSICS.values():
     declare_effects(_known.name, _known.effects)

@@ -14,8 +14,8 @@ from tests.schedule.programs import Array, Case, OfBits, case
 from tests.support.devices import needs_nvrtc
 
 from weft import te
+from weft.codegen.c_family.check_fragments import check_fragments
 from weft.codegen.cuda import backend
-from weft.codegen.cuda.check_fragments import check_fragments
 from weft.codegen.cuda.cuda_kernels import whole_source
 from weft.codegen.cuda.nvrtc import compile_cubin
 from weft.cost import Candidate, FragmentTile
@@ -70,7 +70,7 @@ def taking(tile: FragmentTile) -> Callable[[Sequence[Candidate[Any]]], Candidate
 
 def lowered(made: Case, tile: FragmentTile) -> Program:
     flat = lower(schedule_program(made.program, TARGET, taking(tile)).program, TARGET, verify=True)
-    assert "cuda.mma" in str(flat)
+    assert "warp.mma" in str(flat)
     return check_fragments(flat, TARGET)
 
 
@@ -112,7 +112,7 @@ def test_parts_of_the_terms_are_summed_by_another_kernel(*, transposed: bool) ->
         return Candidate(tile, 0.0) if isinstance(candidates[0].decision, FragmentTile) else candidates[0]
 
     flat = lower(schedule_program(made.program, TARGET, choose).program, TARGET, verify=True)
-    assert "cuda.mma" in str(flat)
+    assert "warp.mma" in str(flat)
     sums, adding = [f for f in flat.functions if "kernel" in f.name]
     assert 'bound(0, 2, thread="blockIdx.z")' in str(sums)
     assert "max(" in str(adding)  # the epilogue is of whole sums
@@ -144,7 +144,7 @@ def test_machine_code(arch: str) -> None:
 
 def test_the_rule_takes_fragments_where_they_pay() -> None:
     made = product(1024, 1024, 256)
-    assert "cuda.mma_f16" in str(schedule_program(made.program, TARGET).program)
+    assert "warp.mma_f16" in str(schedule_program(made.program, TARGET).program)
     assert "mma" not in str(schedule_program(made.program, OPENCL).program)
 
 
@@ -170,7 +170,7 @@ def f(x: f32[4096]):
             for tx in bound(0, 4, thread="threadIdx.x"):
                 P = alloc("register", f32[4])
                 if {condition}:
-                    call("cuda.mma_f16", P.at(0), A.at({a}), B.at(tx * 2), 2, {ta}, 1, 36, 1)
+                    call("warp.mma_f16", P.at(0), A.at({a}), B.at(tx * 2), 2, {ta}, 1, 36, 1)
 """
 RIGHT = {"groups": "8", "condition": "b == 0", "a": "ty * 72", "ta": "36"}
 
@@ -196,7 +196,7 @@ def test_what_a_warp_would_not_compute(change: dict[str, str], told: str) -> Non
     with pytest.raises(LoweringError) as error:
         check_fragments(program, TARGET)
     assert str(error.value) == (
-        f"f: cuda.mma_f16 {told}\n  hint: schedule it as `schedule/rules/grid/fragment_tiles.py` does"
+        f"f: warp.mma_f16 {told}\n  hint: schedule it as `schedule/rules/grid/fragment_tiles.py` does"
     )
 
 

@@ -92,7 +92,7 @@ def test_thread_by_thread(name: str) -> None:
     target, made = cuda(arch), convolution(image, weight, attributes, u32 if name in TF32 else bf16)
     flat = lower(schedule_program(made.program, target, taking(tile)).program, target, verify=True)
     kind = "tf32" if name in TF32 else "bf16"
-    assert (f"cuda.wgmma_{kind}" if tile.copies > 1 else f"cuda.mma_{kind}") in str(flat)
+    assert (f"cuda.wgmma_{kind}" if tile.copies > 1 else f"warp.mma_{kind}") in str(flat)
     assert "patches[" not in str(flat)
     assert len([f for f in flat.functions if "kernel" in f.name]) == (1 if tile.parts == 1 else 2)
     run_case(made, expand_instructions(flat), target)

@@ -1,6 +1,6 @@
 """Writes calls of tensor instructions as the loops that declare them, for interpreters of flat programs.
 
-    call("cuda.mma_f16", C.at(c), A.at(a), B.at(b), tc, ta, ua, tb, ub)
+    call("warp.mma_f16", C.at(c), A.at(a), B.at(b), tc, ta, ua, tb, ub)
 
 becomes the instruction's semantics, with each access of a parameter at its place in the flat memory of the operand.
 """

@@ -1,4 +1,4 @@
-"""Contractions on tensor cores: the threads of each warp multiply fragments of matrices together.
+"""Contractions on tensor cores, and by simdgroups: the threads of each warp multiply fragments of matrices together.
 
     for i, j, r: C[i, j] += f32(A[i, r]) * f32(B[r, j])
 
@@ -17,7 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.cost import FragmentProduct, FragmentTile, Planner, elements, fragment_tile_plans, size_of
+from weft.cost import (
+    FragmentProduct,
+    FragmentTile,
+    Planner,
+    elements,
+    fragment_tile_plans,
+    multiplies_together,
+    size_of,
+)
 from weft.ir import Const, Var
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.rules.block_facts import block_of, inputs_of, reduce_axes, spatial_axes
@@ -40,7 +48,7 @@ AXES = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
 def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner, threads: int) -> bool:
     """Computes a contraction on tensor cores, if that pays; tells whether it did. Blocks of *threads* add partial sums."""
     axes, factors = tile_axes(s, ref), _factors(s, ref)
-    if axes is None or factors is None:
+    if axes is None or factors is None or not p.offers(FragmentTile, lambda m: multiplies_together(factors, m)):
         return False
     sizes = [a.extent for a in (axes.row, axes.column, axes.depth)]
     if not all(isinstance(n, Const) for n in sizes):

@@ -5,7 +5,7 @@ An instruction is run by all 32 threads of a warp at once, each with rows and co
     for ty in bound(0, 8, thread="threadIdx.y"):
         for tx in bound(0, 4, thread="threadIdx.x"):
             ... under no condition on tx, on ty or on memory ...
-                call("cuda.mma_f16", P.at(...), A.at(a + ty * 2 * ta), B.at(b + tx * 2 * ub), tc, ta, ua, tb, ub)
+                call("warp.mma_f16", P.at(...), A.at(a + ty * 2 * ta), B.at(b + tx * 2 * ub), tc, ta, ua, tb, ub)
 """
 
 from __future__ import annotations
@@ -13,7 +13,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from weft.ir import ZERO, Bounds, Const, Expr, Var, free_vars, index, reads_memory, simplify, substitute
+from weft.ir import (
+    INDEX,
+    ZERO,
+    Bounds,
+    Cast,
+    Const,
+    Expr,
+    Node,
+    Var,
+    free_vars,
+    index,
+    map_nodes,
+    reads_memory,
+    simplify,
+    substitute,
+)
 from weft.loop import (
     Address,
     Call,
@@ -29,6 +44,7 @@ from weft.loop import (
     find_note,
     sub_statements,
 )
+from weft.support.dtypes import i32
 from weft.support.errors import LoweringError
 from weft.targets import Target
 from weft.targets.instructions import FRAGMENT, FRAGMENT_INSTRUCTIONS
@@ -117,12 +133,23 @@ def _check(kernel: Function, call: Call, around: Around) -> None:
     _, ta, ua, tb, ub = strides
     x, y = [around.threads[axis].var for axis in SHAPE]
     for factor, own, step, along, row in ((a, y, FRAGMENT.halves * ta, ua, ta), (b, x, FRAGMENT.pairs * ub, tb, ub)):
-        at = around.value(factor.indices[0])
+        at = _wide(around.value(factor.indices[0]))
         first = substitute(at, {x: ZERO, y: ZERO})
         if simplify(at - first - own * index(step)) is not ZERO:
             raise product_error(kernel, call, f"takes other elements of {factor.buffer.name} than those of its threads")
         if along == 1 and (row % 2 or simplify(first % index(2)) is not ZERO):
             raise product_error(kernel, call, f"takes pairs of {factor.buffer.name} that begin at odd elements")
+
+
+def _wide(e: Expr) -> Expr:
+    """Returns an index computed in its own type, without the narrower one in which machines compute it faster."""
+
+    def change(n: Node) -> Node | None:
+        if isinstance(n, Cast) and n.a.dtype is INDEX:
+            return n.a
+        return index(int(n.value)) if isinstance(n, Const) and n.dtype is i32 else None
+
+    return map_nodes(e, change)
 
 
 def product_error(kernel: Function, call: Call, told: str) -> LoweringError:

@@ -1,0 +1,85 @@
+"""Products of matrices by simdgroups: right thread by thread, compiled as Apple's compiler takes them, and run by the shim."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from tests.lower.expanding import expand_instructions
+from tests.lower.threaded import run_case
+from tests.schedule.rules.grid.test_fragment_tiles import product, taking
+from tests.support.devices import needs_clang
+from tests.support.metal.metal_shim import HostMetal, check_text, use_metal_shim
+
+import weft
+from weft.codegen import SourceCode, backend_of, compile_program, link
+from weft.cost import FragmentTile
+from weft.loop import Program
+from weft.lower import lower
+from weft.runtime.devices import Argument
+from weft.schedule import schedule_program
+from weft.support.dtypes import DType, bf16, f16, f32
+from weft.targets.grid_machines import METAL
+
+ROWS, COLUMNS, DEPTH = 64, 32, 64
+TILE = FragmentTile(2, 2, 4, 2)
+"""One block of two simdgroups."""
+
+
+def lowered(dtype: DType) -> Program:
+    program = schedule_program(product(ROWS, COLUMNS, DEPTH, dtype).program, METAL, taking(TILE)).program
+    flat = lower(program, METAL, verify=True)
+    assert f"warp.mma_{dtype}" in str(flat)
+    return flat
+
+
+@pytest.mark.parametrize("dtype", [f32, f16], ids=str)
+def test_thread_by_thread(dtype: DType) -> None:
+    counted = run_case(product(ROWS, COLUMNS, DEPTH, dtype), expand_instructions(lowered(dtype)), METAL)
+    assert counted.ways <= dtype.bytes // 2  # pairs of float32 are of two banks, and read one after the other
+
+
+@needs_clang
+@pytest.mark.parametrize("dtype", [f32, f16], ids=str)
+def test_by_simdgroups(dtype: DType) -> None:
+    flat = lowered(dtype)
+    for name, rewrite in backend_of(METAL).passes(METAL):
+        assert name == "check_fragments"
+        flat = rewrite(flat, METAL)
+    made = link([compile_program(flat, METAL)], METAL)
+    assert isinstance(made, SourceCode)
+    assert "simdgroup_multiply_accumulate(sums, left, right, sums)" in made.text
+    check_text(made.text)
+    rng = np.random.default_rng(3)
+    a, b = [rng.standard_normal(shape).astype(dtype.numpy) for shape in ((ROWS, DEPTH), (DEPTH, COLUMNS))]
+    y, c = np.zeros((ROWS, COLUMNS), np.float32), rng.standard_normal(COLUMNS).astype(np.float32)
+    device = HostMetal(made.text, list(made.symbols.values()))
+    blocks = [device.alloc(x.nbytes) for x in (a, b, y, c)]
+    for block, x in zip(blocks, (a, b, y, c), strict=True):
+        device.write(block, 0, x.ctypes.data, x.nbytes)
+    device.launch(0, (1, 1, 1, 4, 8, TILE.warps), [Argument(block, 0) for block in blocks])
+    device.read(blocks[2], 0, y.ctypes.data, y.nbytes)
+    device.close()
+    wanted = (a.astype(np.float32) @ b.astype(np.float32) + c).clip(0)
+    np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_models_of_16_bits_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_metal_shim(monkeypatch)
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT16, [64, 64])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT16, [64, 128])
+    w = np.random.default_rng(1).standard_normal((64, 128)).astype(np.float16)
+    weights = [onnx.numpy_helper.from_array(w, "w")]
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", [x], [y], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    made = weft.compile(model, target="metal", cache=False)
+    assert "weft_mma_f16" in weft.build(model, "metal").package.kernel_source
+    given = np.random.default_rng(2).standard_normal((64, 64)).astype(np.float16)
+    wanted = given.astype(np.float32) @ w.astype(np.float32)
+    np.testing.assert_allclose(made.run([given])[0].astype(np.float32), wanted, rtol=2e-3, atol=2e-2)
+
+
+def test_types_without_products_have_plain_tiles() -> None:
+    """Matrices of bfloat come with a later version of the language than kernels are written in."""
+    assert "mma" not in str(schedule_program(product(ROWS, COLUMNS, DEPTH, bf16).program, METAL).program)
