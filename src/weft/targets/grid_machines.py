@@ -62,7 +62,7 @@ METAL: Final = OPENCL.having(
     backend="metal",
     isa=replace(
         OPENCL.isa,
-        features=("+mma_f16", "+mma_f32"),
+        features=("+mma_f16", "+mma_bf16", "+mma_f32"),
         language="metal",
         missing_types=frozenset({"f64"}),
     ),

@@ -34,14 +34,14 @@ def lowered(dtype: DType) -> Program:
     return flat
 
 
-@pytest.mark.parametrize("dtype", [f32, f16], ids=str)
+@pytest.mark.parametrize("dtype", [f32, f16, bf16], ids=str)
 def test_thread_by_thread(dtype: DType) -> None:
     counted = run_case(product(ROWS, COLUMNS, DEPTH, dtype), expand_instructions(lowered(dtype)), METAL)
     assert counted.ways <= dtype.bytes // 2  # pairs of float32 are of two banks, and read one after the other
 
 
 @needs_clang
-@pytest.mark.parametrize("dtype", [f32, f16], ids=str)
+@pytest.mark.parametrize("dtype", [f32, f16, bf16], ids=str)
 def test_by_simdgroups(dtype: DType) -> None:
     flat = lowered(dtype)
     for name, rewrite in backend_of(METAL).passes(METAL):
@@ -80,6 +80,18 @@ def test_models_of_16_bits_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(made.run([given])[0].astype(np.float32), wanted, rtol=2e-3, atol=2e-2)
 
 
-def test_types_without_products_have_plain_tiles() -> None:
-    """Matrices of bfloat come with a later version of the language than kernels are written in."""
-    assert "mma" not in str(schedule_program(product(ROWS, COLUMNS, DEPTH, bf16).program, METAL).program)
+def test_attention_of_16_bits_uses_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the same rule as with CUDA, whose instructions have the same declaration."""
+    use_metal_shim(monkeypatch)
+    shape = (1, 16, 128, 16)
+    q, k, v, y = [helper.make_tensor_value_info(n, TensorProto.FLOAT16, shape) for n in "qkvy"]
+    graph = helper.make_graph([helper.make_node("Attention", ["q", "k", "v"], ["y"])], "g", [q, k, v], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+    made = weft.compile(model, target="metal", cache=False)
+    assert "weft_mma_f16" in weft.build(model, "metal").package.kernel_source
+    rng = np.random.default_rng(4)
+    given = [rng.standard_normal(shape).astype(np.float16) for _ in "qkv"]
+    queries, keys, values = [x.astype(np.float32) for x in given]
+    scores = np.exp(queries @ keys.swapaxes(-1, -2) / np.sqrt(shape[-1]))
+    wanted = scores / scores.sum(axis=-1, keepdims=True) @ values
+    np.testing.assert_allclose(made.run(given)[0].astype(np.float32), wanted, rtol=5e-3, atol=5e-3)

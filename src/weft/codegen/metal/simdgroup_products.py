@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from weft.loop import Call, Function, statements
-from weft.support.dtypes import DType, f16, f32
+from weft.support.dtypes import DType, bf16, f16, f32
 from weft.targets.instructions import FRAGMENT, FRAGMENT_INSTRUCTIONS, terms_of
 
 LANE, SIMDGROUP = "weft_lane", "weft_simdgroup"
@@ -35,10 +35,10 @@ weft_mma_NAME(thread float *c, threadgroup const MEMORY *a, threadgroup const ME
   for (int k = 0; k < TERMS; k += ORDER, a += ORDER * ua, b += ORDER * tb) {
     simdgroup_matrix<TYPE, ORDER, ORDER> left, right;
     simdgroup_matrix<float, ORDER, ORDER> sums;
-    for (int e = 0; e < PAIRS; e++) right.thread_elements()[e] = as_type<TYPE>(b[g * tb + e * ub]);
+    for (int e = 0; e < PAIRS; e++) right.thread_elements()[e] = RIGHT;
     for (int half_ = 0; half_ < HALVES; half_++) {
       for (int e = 0; e < PAIRS; e++) {
-        left.thread_elements()[e] = as_type<TYPE>(a[half_ * ta + (PAIRS * t + e) * ua]);
+        left.thread_elements()[e] = LEFT;
         sums.thread_elements()[e] = c[half_ * tc + e];
       }
       simdgroup_multiply_accumulate(sums, left, right, sums);
@@ -48,8 +48,9 @@ weft_mma_NAME(thread float *c, threadgroup const MEMORY *a, threadgroup const ME
 }"""
 
 
-def _helper(dtype: DType, memory: str, kind: str) -> str:
+def _helper(dtype: DType, memory: str, kind: str, load: str) -> str:
     words = {"NAME": str(dtype), "MEMORY": memory, "TYPE": kind, "TERMS": terms_of(dtype)}
+    words |= {"LEFT": load.format("a[half_ * ta + (PAIRS * t + e) * ua]"), "RIGHT": load.format("b[g * tb + e * ub]")}
     words |= {"ORDER": ORDER, "PAIRS": FRAGMENT.pairs, "HALVES": FRAGMENT.halves}
     text = _PRODUCT
     for word, value in words.items():
@@ -57,8 +58,12 @@ def _helper(dtype: DType, memory: str, kind: str) -> str:
     return text
 
 
-PRODUCT_HELPERS: Final = {"mma_f32": _helper(f32, "float", "float"), "mma_f16": _helper(f16, "uint16_t", "half")}
-"""The helpers of products, by name."""
+PRODUCT_HELPERS: Final = {
+    "mma_f32": _helper(f32, "float", "float", "{}"),
+    "mma_f16": _helper(f16, "uint16_t", "half", "as_type<half>({})"),
+    "mma_bf16": _helper(bf16, "uint16_t", "float", "as_type<float>(uint32_t({}) << 16)"),
+}
+"""The helpers of products, by name. Those of bf16 are of float32: not every version of the language has matrices of them."""
 
 
 def has_products(fn: Function) -> bool:

@@ -200,7 +200,7 @@ def attention_tile_plans(sizes: AttentionSizes, target: Target) -> Iterator[Cand
                 if own <= MOST_REGISTERS and y * x <= grid.block and size <= room:
                     yield from _thread_tile(tile, sizes, exponential, size, grid)
     known = {i.name for i in intrinsics_of(target)} if sizes.narrow else set()
-    if known.issuperset([FRAGMENT_INSTRUCTIONS[t] for t in (f16, bf16)]):
+    if known.issuperset([FRAGMENT_INSTRUCTIONS[t] for t in (f16, bf16)]):  # which of them is not told
         yield from [t for t in _fragment_tiles(sizes, exponential, grid) if t.decision.fragment_bytes(sizes) <= room]
     if not known.isdisjoint(REGISTER_GROUP_INSTRUCTIONS.values()):
         yield from [t for t in _group_tiles(sizes, exponential, grid) if t.decision.group_bytes(sizes) <= most]
