@@ -76,6 +76,18 @@ def test_a_choice_is_recorded_and_followed_without_a_machine() -> None:
     follows.finish()
 
 
+def test_a_question_of_some_machines_is_asked_where_there_are_alternatives() -> None:
+    """A plan that is followed was made where its next decision was one of them, or not."""
+    machine = Choosing(cpu("avx2").having())
+    assert machine.offers(Tile, lambda m: m.has("avx2"))
+    assert not machine.offers(Tile, lambda m: m.has("avx512f"))
+    plan = Following(Plan((Step("matmul", Rule("tiled")),)))
+    assert plan.offers(Rule, lambda m: False)
+    assert not plan.offers(Tile, lambda m: True)
+    plan.decide("matmul", Rule, lambda m: [])
+    assert not plan.offers(Rule, lambda m: True)
+
+
 def test_a_plan_of_another_program_is_refused() -> None:
     with pytest.raises(ScheduleError) as raised:
         Following(PLAN).decide("*", Rule, lambda _: [])

@@ -15,7 +15,7 @@ from weft.tune.space.knob import Knob
 CarryOut: TypeAlias = Callable[[Program, Planner], Schedule]
 """A function that schedules a program by the answers of a planner."""
 
-BRANCHING: Final = frozenset({"Rule", "OnePass", "Inline", "Borders", "SharePatches", "Order", "PadInput"})
+BRANCHING: Final = frozenset({"Rule", "OnePass", "Inline", "Borders", "SharePatches", "Order"})
 """The kinds of decisions after which other questions are asked: each alternative is carried out once."""
 
 MOST_BRANCHES: Final = 24

@@ -18,12 +18,12 @@ from weft.codegen.c_family.check_fragments import check_fragments
 from weft.codegen.cuda import backend
 from weft.codegen.cuda.cuda_kernels import whole_source
 from weft.codegen.cuda.nvrtc import compile_cubin
-from weft.cost import Candidate, FragmentTile
+from weft.cost import Candidate, Choosing, FragmentTile
 from weft.ir import Var, cast, maximum
 from weft.loop import Program, parse_program
 from weft.lower import lower
 from weft.ops import OPERATORS
-from weft.schedule import schedule_program
+from weft.schedule import carry_out, schedule_program
 from weft.support.dtypes import DType, bf16, f16, f32, u32
 from weft.support.errors import LoweringError
 from weft.targets.cuda_machines import LISTED, cuda
@@ -145,7 +145,9 @@ def test_machine_code(arch: str) -> None:
 def test_the_rule_takes_fragments_where_they_pay() -> None:
     made = product(1024, 1024, 256)
     assert "warp.mma_f16" in str(schedule_program(made.program, TARGET).program)
-    assert "mma" not in str(schedule_program(made.program, OPENCL).program)
+    planner = Choosing(OPENCL)
+    assert "mma" not in str(carry_out(made.program, planner).program)
+    assert FragmentTile not in {type(step.decision) for step in planner.plan.steps}  # there is nothing to choose
 
 
 def test_a_size_of_which_a_call_tells_has_no_whole_fragments() -> None:
