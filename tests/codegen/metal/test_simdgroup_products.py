@@ -15,7 +15,7 @@ from tests.support.metal.metal_shim import HostMetal, check_text, use_metal_shim
 import weft
 from weft.codegen import SourceCode, backend_of, compile_program, link
 from weft.cost import FragmentTile
-from weft.loop import Program
+from weft.loop import Program, parse_program
 from weft.lower import lower
 from weft.runtime.devices import Argument
 from weft.schedule import schedule_program
@@ -34,6 +34,13 @@ def lowered(dtype: DType) -> Program:
     return flat
 
 
+def checked(program: Program) -> Program:
+    """The program as the backend's own passes leave it."""
+    for _, rewrite in backend_of(METAL).passes(METAL):
+        program = rewrite(program, METAL)
+    return program
+
+
 @pytest.mark.parametrize("dtype", [f32, f16, bf16], ids=str)
 def test_thread_by_thread(dtype: DType) -> None:
     counted = run_case(product(ROWS, COLUMNS, DEPTH, dtype), expand_instructions(lowered(dtype)), METAL)
@@ -43,11 +50,7 @@ def test_thread_by_thread(dtype: DType) -> None:
 @needs_clang
 @pytest.mark.parametrize("dtype", [f32, f16, bf16], ids=str)
 def test_by_simdgroups(dtype: DType) -> None:
-    flat = lowered(dtype)
-    for name, rewrite in backend_of(METAL).passes(METAL):
-        assert name == "check_fragments"
-        flat = rewrite(flat, METAL)
-    made = link([compile_program(flat, METAL)], METAL)
+    made = link([compile_program(checked(lowered(dtype)), METAL)], METAL)
     assert isinstance(made, SourceCode)
     assert "simdgroup_multiply_accumulate(sums, left, right, sums)" in made.text
     check_text(made.text)
@@ -63,6 +66,36 @@ def test_by_simdgroups(dtype: DType) -> None:
     device.close()
     wanted = (a.astype(np.float32) @ b.astype(np.float32) + c).clip(0)
     np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-5)
+
+
+SHUFFLED = """
+@function(kernel=1)
+def f(x: f32[32]):
+    for b in bound(0, 1, thread="blockIdx.x"):
+        A = alloc("shared", f32[1024])
+        B = alloc("shared", f32[1024])
+        for ty in bound(0, 8, thread="threadIdx.y"):
+            for tx in bound(0, 4, thread="threadIdx.x"):
+                P = alloc("register", f32[4])
+                own = alloc("register", f32[1])
+                taken = alloc("register", f32[1])
+                own[0] = x[ty * 4 + tx]
+                call("weft.shuffle.warp", taken.at(0), own.at(0), 31 - (ty * 4 + tx))
+                call("warp.mma_f32", P.at(0), A.at(ty * 72), B.at(tx * 2), 2, 36, 1, 36, 1)
+                x[ty * 4 + tx] = taken[0]
+"""
+
+
+def test_shuffles_beside_products_are_of_the_same_threads() -> None:
+    made = link([compile_program(checked(parse_program(SHUFFLED)), METAL)], METAL)
+    assert isinstance(made, SourceCode)
+    device = HostMetal(made.text, list(made.symbols.values()))
+    block, x = device.alloc(128), np.arange(32, dtype=np.float32)
+    device.write(block, 0, x.ctypes.data, x.nbytes)
+    device.launch(0, (1, 1, 1, 4, 8, 1), [Argument(block, 0)])
+    device.read(block, 0, x.ctypes.data, x.nbytes)
+    device.close()
+    np.testing.assert_array_equal(x, np.arange(32)[::-1])
 
 
 def test_models_of_16_bits_use_them(monkeypatch: pytest.MonkeyPatch) -> None:

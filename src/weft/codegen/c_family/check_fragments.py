@@ -1,6 +1,6 @@
 """Refuses products of warps that the machine would not compute as they are declared.
 
-An instruction is run by all 32 threads of a warp at once, each with rows and columns of its own (`targets.instructions.nvidia`):
+An instruction is run by all 32 threads of a warp at once, each with rows and columns of its own (`instructions.warp_products`):
 
     for ty in bound(0, 8, thread="threadIdx.y"):
         for tx in bound(0, 4, thread="threadIdx.x"):

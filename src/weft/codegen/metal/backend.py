@@ -12,11 +12,12 @@ from weft.codegen.metal.metal_dialect import METAL
 from weft.codegen.metal.metal_head import HEAD
 from weft.codegen.metal.metal_helpers import OWN_HELPERS
 from weft.codegen.metal.metal_kernel import define_kernel
+from weft.codegen.metal.simdgroup_products import number_lanes
 
 BACKEND: Final = SourceBackend(
     name="metal",
     language="Metal Shading Language",
     define=lambda fn, target, needs: define_kernel(Writer(target, fn.name, needs, METAL), fn),
     whole=lambda joined: "\n".join([HEAD, helpers(joined.helpers, OWN_HELPERS), *joined.texts]),
-    own_passes=(("check_fragments", check_fragments),),
+    own_passes=(("check_fragments", check_fragments), ("number_lanes", number_lanes)),
 )

@@ -4,15 +4,17 @@
 elements: of row b4 b2 b1, in columns 2 * (b3 b0) and the next one. (Apple does not say so; MetalFlashAttention, MLX and TileLang
 rely on it.) Declared is that thread (g, t) has rows 2 * g and 2 * g + 1 and columns 2 * t and 2 * t + 1 of 16 x 8 sums
 (`targets.instructions.warp_products`). So a kernel with products numbers its threads by these bits, g along y and t along x, with
-the simdgroup along z, and a product is two, of the even rows and of the odd ones.
+the simdgroup along z, and a product is two, of the even rows and of the odd ones. Shuffles in such a kernel take an element from
+the thread of another number (`number_lanes`).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from weft.loop import Call, Function, statements
+from weft.loop import WARP_SHUFFLE, Call, Function, Program, Stmt, map_stmts, statements
 from weft.support.dtypes import DType, bf16, f16, f32
+from weft.targets import Target
 from weft.targets.instructions import FRAGMENT, FRAGMENT_INSTRUCTIONS, terms_of
 
 LANE, SIMDGROUP = "weft_lane", "weft_simdgroup"
@@ -64,6 +66,20 @@ PRODUCT_HELPERS: Final = {
     "mma_bf16": _helper(bf16, "uint16_t", "float", "as_type<float>(uint32_t({}) << 16)"),
 }
 """The helpers of products, by name. Those of bf16 are of float32: not every version of the language has matrices of them."""
+
+
+def number_lanes(program: Program, target: Target) -> Program:
+    """Returns *program* with the lanes of shuffles as the machine numbers them, in the kernels in which it numbers others."""
+    made = [f.with_body(map_stmts(f.body, _from_lane)) if has_products(f) else f for f in program.functions]
+    return program if tuple(made) == program.functions else Program(tuple(made))
+
+
+def _from_lane(s: Stmt) -> Stmt | None:
+    if not isinstance(s, Call) or s.callee != WARP_SHUFFLE:
+        return None
+    to, own, lane = s.args
+    g, t = lane // FRAGMENT.quads, lane % FRAGMENT.quads
+    return Call(s.callee, (to, own, g // 4 * 16 + t // 2 * 8 + g % 4 * 2 + t % 2))
 
 
 def has_products(fn: Function) -> bool:
