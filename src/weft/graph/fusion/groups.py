@@ -241,15 +241,14 @@ class FusedGraph:
         over the elements of such a concatenation asks only for the sum of their numbers.
         """
         several = [v for v in zero if not group.is_empty_where_zero(v)]
-        made = [self._version(group, is_exactly(v, 0), zero) for v in several]
         if len(several) > 1:
             general = self._version(group, has_zeros(several), zero)
             if general is not None and general.group.is_total:
                 return [general]
             of_sum = self._version(group, has_zeros_in_sum(several), zero)
-            if of_sum is not None and not any(v in of_sum.group.sizes for v in several):
-                made.insert(0, of_sum)
-        return made
+            if of_sum is not None and not set(several) & set(of_sum.group.sizes):
+                return [of_sum]
+        return [self._version(group, is_exactly(v, 0), zero) for v in several]
 
     def _version(self, group: Group, case: SizeCase, zero: Sequence[Var]) -> Version | None:
         """Returns the version of *group* in a case of a size while those of its sizes that may be *zero* are not."""
