@@ -29,6 +29,9 @@ from weft.targets.instructions import (
     intrinsics_of,
 )
 
+WARP_PRODUCTS = frozenset([FRAGMENT_INSTRUCTIONS[t] for t in (f16, bf16)])
+"""The products that tiles of single warps need: which of these types the factors have is not told."""
+
 SHAPES = ((16, 16), (8, 16), (16, 8), (8, 8), (8, 32), (4, 16), (4, 32), (2, 32))
 """The shapes of a thread block: threads along rows, and along keys and columns."""
 
@@ -200,7 +203,7 @@ def attention_tile_plans(sizes: AttentionSizes, target: Target) -> Iterator[Cand
                 if own <= MOST_REGISTERS and y * x <= grid.block and size <= room:
                     yield from _thread_tile(tile, sizes, exponential, size, grid)
     known = {i.name for i in intrinsics_of(target)} if sizes.narrow else set()
-    if known.issuperset([FRAGMENT_INSTRUCTIONS[t] for t in (f16, bf16)]):  # which of them is not told
+    if known >= WARP_PRODUCTS:
         yield from [t for t in _fragment_tiles(sizes, exponential, grid) if t.decision.fragment_bytes(sizes) <= room]
     if not known.isdisjoint(REGISTER_GROUP_INSTRUCTIONS.values()):
         yield from [t for t in _group_tiles(sizes, exponential, grid) if t.decision.group_bytes(sizes) <= most]

@@ -11,6 +11,7 @@ from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.builder.shape_arithmetic import total
 from weft.ir import ZERO, Const, Expr, as_expr, eq, simplify
 from weft.ops import is_certain, same_size, simplify_size
+from weft.support.dtypes import i64
 
 Sizes = Sequence[Any]
 MOST_PIECES: Final = 1 << 16
@@ -111,3 +112,14 @@ def split_axis(b: Builder, x: Operand, axis: int, sizes: Sizes) -> tuple[Operand
     b.require(holds, "the sizes of the pieces add up to {0}, and there are {1} elements", ends[-1], x.shape[axis])
     cuts = pairwise(ends)
     return tuple([b.add("slice", x, starts=(i,), ends=(j,), axes=(axis,), steps=(1,), inside=True) for i, j in cuts])
+
+
+def roll_axis(b: Builder, x: Operand, shift: int, axis: int) -> Operand:
+    """Returns the elements moved by *shift* along *axis*, those beyond the end put at the beginning."""
+    size = x.shape[axis]
+    if not isinstance(size, Const):
+        places = b.add("sub", b.add("range", start=0, size=size, step=1), b.scalar(shift, i64))
+        return b.add("gather", x, b.add("floor_mod", places, b.size(size)), axis=axis)
+    extent = int(size.value)
+    cut = -shift % max(extent, 1)
+    return b.add("concat", *reversed(split_axis(b, x, axis, [cut, extent - cut])), axis=axis) if cut else x

@@ -106,6 +106,13 @@ def moved(x: torch.Tensor) -> Any:
         A.constant_pad_nd(z, [1, 2]),
         -z,
         z.expand(2, 3, 4),
+        z.roll(1, 0),
+        z.diff(),
+        *z.unbind(1),
+        A.to.dtype_layout(z, dtype=torch.complex64),
+        A.to.device(x, torch.device("cpu"), torch.complex64),
+        A.to.other(x, z),
+        z.type_as(z),
     )
     return tuple([torch.view_as_real(v) for v in made])
 

@@ -56,6 +56,27 @@ CASES: dict[str, Case] = {
         [ROWS],
     ),
     "as it is": (lambda x: (x.clone() + 1, x.detach() * 2, F.dropout(x, training=False), x.to(torch.float64)), [X]),
+    "converted": (
+        lambda x, n: (
+            A.to.dtype_layout(x, dtype=torch.float64),
+            A.to.device(x, CPU, torch.float64),
+            A.to.other(x * 9, n),
+            (x * 9).type_as(n),
+        ),
+        [X, INTS],
+    ),
+    "rolled": (lambda x: (x.roll(2, 1), x.roll((1, -5), (0, 2)), x.roll(5), x.roll(3, 1), x[:, :0].roll(1, 1)), [ROWS]),
+    "taken apart": (lambda x: (*x.unbind(1), *x.unbind(-1)), [ROWS]),
+    "differences": (
+        lambda x, n: (
+            x.diff(),
+            x.diff(n=2, dim=1),
+            x.diff(dim=0, prepend=x[:1], append=n[:1]),
+            (x > 0).diff(dim=-1),
+            x.diff(n=0),
+        ),
+        [numbers(3, 4, 5), torch.ones(1, 4, 5, dtype=torch.float64)],
+    ),
     "made": (
         lambda x: (
             torch.arange(4),

@@ -11,6 +11,14 @@ CASES: dict[str, Case] = {
         lambda x, r, w, b: (F.linear(x, w), F.linear(x, w, b), F.linear(r, w, b)),
         [X, numbers(2, 3, 4), numbers(5, 4), numbers(5)],
     ),
+    "weight norm": (
+        lambda v, g, h: (
+            torch._weight_norm(v, g, 0),
+            torch._weight_norm(v, h, 2),
+            torch._weight_norm(v, h[0, 0, :1], -1),
+        ),
+        [numbers(4, 3, 5), numbers(4, 1, 1), numbers(1, 1, 5)],
+    ),
     "addmm": (lambda b, x, w: torch.addmm(b, x, w, beta=0.5, alpha=2.0), [numbers(5), X, numbers(4, 5)]),
     "products": (
         lambda x, y: (torch.matmul(x, y), torch.bmm(x, y), torch.mm(x[0], y[0]), x @ y[0]),

@@ -8,11 +8,11 @@ from typing import Any, Final
 from weft.frontends.keras.call import Call
 from weft.frontends.keras.ops.elementwise_operators import numbers
 from weft.frontends.keras.registry import Translation, translates
-from weft.graph.builder import Operand, static_sizes, total
+from weft.graph.builder import Operand, total
 from weft.graph.composites.einsum import einsum
 from weft.graph.composites.ordering import top_k
 from weft.graph.composites.sequences import stack
-from weft.graph.composites.slicing import reshape_open, slice_axes, split_axis, split_equally
+from weft.graph.composites.slicing import reshape_open, roll_axis, slice_axes, split_axis, split_equally
 from weft.ir import ONE, ZERO, Expr, ExprLike, as_expr
 from weft.ops import simplify_size
 from weft.support.dtypes import bool_, f32, i32, i64
@@ -259,14 +259,9 @@ def flip(c: Call) -> Operand:
 def roll(c: Call) -> Operand:
     """The elements moved along a dimension, those beyond the end to the beginning."""
     x, shift = c.tensor(), c.integer("shift")
-    d = _axis(c, x.rank, default=0)
-    size = static_sizes([x.shape[d]])
-    if size is None or not c.has("axis"):
-        c.fail(
-            f"it moves elements of {x!r} along no dimension of a known size", "give it an axis, and sizes of numbers"
-        )
-    cut = -shift % max(size[0], 1)
-    return c.add("concat", *split_axis(c, x, d, [cut, size[0] - cut])[::-1], axis=d) if cut else x
+    if not c.has("axis"):
+        c.fail(f"it moves elements of {x!r} along no dimension", "give it an axis")
+    return roll_axis(c, x, shift, _axis(c, x.rank, default=0))
 
 
 @translates("ops.Pad")

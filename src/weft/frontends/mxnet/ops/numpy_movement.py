@@ -10,7 +10,7 @@ from weft.frontends.mxnet.registry import Translation, translates
 from weft.graph.builder import Operand, static_sizes, total
 from weft.graph.composites.einsum import einsum as einsum_of
 from weft.graph.composites.sequences import concat
-from weft.graph.composites.slicing import FAR, slice_axes
+from weft.graph.composites.slicing import FAR, roll_axis, slice_axes
 from weft.ir import ExprLike
 from weft.support.dtypes import DType, f32, i64
 
@@ -74,24 +74,13 @@ def roll(c: Call) -> Operand:
     """The elements moved along axes, those that fall off put in front; without axes, all in a row."""
     x, shifts = c.input(), c.ints("shift")
     if c.text("axis", "None") == "None":
-        return c.reshape(_rolled(c, c.reshape(x, [total(x.shape)]), sum(shifts), 0), x.shape)
+        return c.reshape(roll_axis(c, c.reshape(x, [total(x.shape)]), sum(shifts), 0), x.shape)
     axes = [c.axis_of(a, x.rank) for a in c.ints("axis")]
     if len(shifts) == 1:
         shifts = shifts * len(axes)
     for by, axis in zip(shifts, axes, strict=True):
-        x = _rolled(c, x, by, axis)
+        x = roll_axis(c, x, by, axis)
     return x
-
-
-def _rolled(c: Call, x: Operand, by: int, axis: int) -> Operand:
-    sizes = static_sizes([x.shape[axis]])
-    if sizes is None:
-        c.fail(f"its axis {axis} is of a symbolic size", "give it a number: shapes={...}")
-    by = by % sizes[0] if sizes[0] else 0
-    if not by:
-        return x
-    parts = [slice_axes(c, x, [axis], [b], [e], [1]) for b, e in ((-by, FAR), (0, -by))]
-    return concat(c, parts, axis)
 
 
 @translates("_np_moveaxis")

@@ -13,10 +13,10 @@ from weft.graph.builder import Operand
 from weft.graph.composites.pixel_shuffle import depth_to_space, space_to_depth
 from weft.graph.composites.run_time import late_axes, late_shapes
 from weft.graph.composites.sequences import element, stack
-from weft.graph.composites.slicing import MOST_PIECES, reshape_open, split_axis
+from weft.graph.composites.slicing import MOST_PIECES, reshape_open, roll_axis, slice_axes, split_axis
 from weft.ir import ONE
 from weft.ops import simplify_size
-from weft.support.dtypes import bool_, i64
+from weft.support.dtypes import bool_
 
 """Pieces that a tensor is split into at most: a damaged number of them would take all memory."""
 
@@ -185,7 +185,10 @@ def mirror_pad(c: Call) -> Operand:
             if max(before, behind) > size:
                 c.fail(f"it pads dimension {d} of {x!r} by {max(before, behind)}", "pad by no more than its size")
             first, last = [(0, before)] if before else [], [(size - behind, size)] if behind else []
-            parts = [[_reversed(c, _between(c, x, d, *span), d) for span in spans] for spans in (first, last)]
+            parts = [
+                [_reversed(c, slice_axes(c, x, [d], [span[0]], [span[1]], [1]), d) for span in spans]
+                for spans in (first, last)
+            ]
             x = c.add("concat", *parts[0], x, *parts[1], axis=d)
     return x
 
@@ -250,18 +253,8 @@ def roll(c: Call) -> Operand:
     """The elements moved along dimensions, those beyond the end to the beginning."""
     x = c.tensor(0)
     for shift, axis in zip(c.ints_at(1, "the shifts"), c.ints_at(2, "the axes"), strict=True):
-        d = c.axis_of(axis, x.rank)
-        size = getattr(x.shape[d], "value", None)
-        if size is None:
-            places = c.add("sub", c.add("range", start=0, size=x.shape[d], step=1), c.scalar(shift, i64))
-            x = c.add("gather", x, c.add("floor_mod", places, c.size(x.shape[d])), axis=d)
-        elif cut := -shift % max(size, 1):
-            x = c.add("concat", _between(c, x, d, cut, size), _between(c, x, d, 0, cut), axis=d)
+        x = roll_axis(c, x, shift, c.axis_of(axis, x.rank))
     return x
-
-
-def _between(c: Call, x: Operand, axis: int, start: int, end: int) -> Operand:
-    return c.add("slice", x, starts=(start,), ends=(end,), axes=(axis,), steps=(1,))
 
 
 @translates("DepthToSpace", "SpaceToDepth")

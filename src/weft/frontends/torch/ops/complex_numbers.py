@@ -84,7 +84,7 @@ PART_BY_PART: Final = frozenset(
             ),
             *("rsub.Scalar", "rsub.Tensor", "unbind.int", "copy", "zeros_like", "zeros", "empty_like", "new_zeros"),
             *("empty.memory_format", "index_put", "where.ScalarOther", "where.ScalarSelf", "where.Scalar"),
-            *("masked_fill.Scalar", "masked_fill.Tensor"),
+            *("masked_fill.Scalar", "masked_fill.Tensor", "roll", "diff"),
         ),
     )
 )
@@ -301,11 +301,18 @@ def is_nan(c: Call) -> Any:
     return c.add("logical_or", c.add("is_nan", x.real), c.add("is_nan", x.imaginary))
 
 
-@translates_complex("prims.convert_element_type.default", "_to_copy", "to.dtype")
+@translates_complex("prims.convert_element_type.default", "_to_copy", "to.dtype", "to.dtype_layout", "to.device")
 def converted(c: Call) -> Any:
     """Numbers of another type: real ones become complex, and of complex ones the real part is left where real are asked for."""
     x, wanted = parts(c, "a" if "a" in c.arguments else "self"), c.arguments.get("dtype")
     return x if wanted is None or wanted.is_complex else x.real
+
+
+@translates_complex("to.other", "type_as")
+def converted_alike(c: Call) -> Any:
+    """Numbers of the type of others: complex, or the real part."""
+    x = parts(c, "self")
+    return x if isinstance(c.arguments["other"], Complex) else x.real
 
 
 def _equal(c: Call) -> Operand:

@@ -101,8 +101,8 @@ for _name, _op in _UNARY.items():
     translates(_name)(_unary(_op))
 for _name, _op in _TOLD.items():
     translates(_name)(_told(_op))
-translates("minimum")(_extreme("minimum", "logical_and"))
-translates("maximum")(_extreme("maximum", "logical_or"))
+translates("minimum", "min.other")(_extreme("minimum", "logical_and"))
+translates("maximum", "max.other")(_extreme("maximum", "logical_or"))
 for _name, _op in _BINARY.items():
     translates(_name)(_binary(_op))
 for _name, _op in _COMPARED.items():
@@ -247,6 +247,26 @@ def hardswish(c: Call) -> Results:
 def hardsigmoid(c: Call) -> Results:
     """x / 6 + 1 / 2, kept between 0 and 1."""
     return c.add("hard_sigmoid", c.tensor(), alpha=1 / 6, beta=0.5)
+
+
+@translates("elu")
+def elu(c: Call) -> Results:
+    """scale * x where x is positive, else scale * alpha * (exp(input_scale * x) - 1)."""
+    alpha, scale, of_input = [float(c.value(name, 1)) for name in ("alpha", "scale", "input_scale")]
+    x = c.tensor()
+    below = c.add("elu", x if of_input == 1 else c.add("mul", x, c.scalar(of_input, c.dtype)), alpha=alpha)
+    made = below if of_input == 1 else c.add("where", c.add("less", x, c.scalar(0, c.dtype)), below, x)
+    return made if scale == 1 else c.add("mul", made, c.scalar(scale, c.dtype))
+
+
+@translates("softplus")
+def softplus(c: Call) -> Results:
+    """log(1 + exp(beta * x)) / beta, which is x itself where beta * x is beyond a threshold."""
+    x, beta, threshold = c.tensor(), float(c.value("beta", 1)), float(c.value("threshold", 20))
+    scaled = x if beta == 1 else c.add("mul", x, c.scalar(beta, c.dtype))
+    made = c.add("softplus", scaled)
+    made = made if beta == 1 else c.add("div", made, c.scalar(beta, c.dtype))
+    return c.add("where", c.add("less", c.scalar(threshold, c.dtype), scaled), x, made)
 
 
 @translates("leaky_relu")

@@ -11,7 +11,7 @@ from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import translates
 from weft.graph.builder import CompileTimeConstant, Operand, Results, static_sizes, total
 from weft.graph.composites.sequences import stack as stacked
-from weft.graph.composites.slicing import reshape_open, slice_axes, split_axis, split_equally
+from weft.graph.composites.slicing import reshape_open, roll_axis, slice_axes, split_axis, split_equally
 from weft.ir import ONE, Const, Expr
 from weft.ops import is_certain
 from weft.support.dtypes import i64
@@ -182,6 +182,29 @@ def index_select(c: Call) -> Results:
     return c.add("gather", x, c.tensor("index"), axis=c.axis("dim", x.rank))
 
 
+@translates("unbind.int")
+def unbind(c: Call) -> Results:
+    """Each element along a dimension, which is dropped."""
+    x = c.tensor()
+    d = c.axis("dim", x.rank)
+    sizes = static_sizes([x.shape[d]])
+    if sizes is None:
+        c.fail(f"dimension {d} of {x!r} is symbolic: how many there are is not known", "give it a number in `shapes`")
+    pieces = split_axis(c, x, d, [1] * sizes[0])
+    return tuple([c.reshape(p, [*x.shape[:d], *x.shape[d + 1 :]]) for p in pieces])
+
+
+@translates("roll")
+def roll(c: Call) -> Results:
+    """The elements moved along dimensions, those beyond the end put at the beginning; without dimensions, all in a row."""
+    x, shifts, dims = c.tensor(), c.arguments["shifts"], c.arguments.get("dims") or []
+    if not dims:
+        return c.reshape(roll_axis(c, c.reshape(x, [total(x.shape)]), shifts[0], 0), x.shape)
+    for by, d in zip(shifts, dims, strict=True):
+        x = roll_axis(c, x, by, c.axis_of(d, x.rank))
+    return x
+
+
 @translates("flip")
 def flip(c: Call) -> Results:
     """The elements in reverse order along some dimensions."""
@@ -238,7 +261,7 @@ def itself(c: Call) -> Results:
     return c.tensor()
 
 
-@translates("_to_copy", "to.dtype")
+@translates("_to_copy", "to.dtype", "to.dtype_layout", "to.device", "to.other", "type_as")
 def to(c: Call) -> Results:
     """The elements converted."""
     return c.cast(c.tensor(), c.dtype)

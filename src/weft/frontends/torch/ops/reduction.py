@@ -9,6 +9,7 @@ import numpy as np
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import Translation, translates
 from weft.graph.builder import CompileTimeConstant, Operand, Results, static_sizes, total
+from weft.graph.composites.slicing import FAR, slice_axes
 from weft.support.dtypes import bool_, f64, i64, u8
 
 
@@ -76,6 +77,19 @@ def _running(op: str) -> Translation:
 
 translates("cumsum")(_running("cumsum"))
 translates("cumprod")(_running("cumprod"))
+
+
+@translates("diff")
+def diff(c: Call) -> Results:
+    """The differences of neighbours along a dimension, *n* times; of truth values, whether they differ."""
+    x = c.tensor()
+    d = c.axis("dim", x.rank)
+    parts = [p for p in (c.optional("prepend"), x, c.optional("append")) if p is not None]
+    x = parts[0] if len(parts) == 1 else c.add("concat", *[c.cast(p, c.dtype) for p in parts], axis=d)
+    for _ in range(c.integer("n", 1)):
+        behind, before = slice_axes(c, x, [d], [1], [FAR], [1]), slice_axes(c, x, [d], [0], [-1], [1])
+        x = c.add("logical_xor" if c.dtype is bool_ else "sub", behind, before)
+    return x
 
 
 @translates("logcumsumexp")

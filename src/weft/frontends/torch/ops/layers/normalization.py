@@ -90,3 +90,13 @@ def _along(c: Call, op: str) -> Operand:
     if x.rank == 0:
         return c.reshape(c.add(op, c.reshape(x, [1]), axis=0), [])
     return c.add(op, x, axis=c.axis("dim", x.rank))
+
+
+@translates("_weight_norm")
+def weight_norm(c: Call) -> Results:
+    """A weight of a direction and of lengths: those of its slices along a dimension, or of the whole where that is -1."""
+    v, d = c.tensor("v"), c.integer("dim", 0)
+    axes = tuple([n for n in range(v.rank) if d == -1 or n != c.axis_of(d, v.rank)])
+    squares = c.add("square", v)
+    length = c.add("sqrt", c.add("reduce_sum", squares, axes=axes, keepdims=True) if axes else squares)
+    return c.add("mul", v, c.add("div", c.tensor("g"), length))
