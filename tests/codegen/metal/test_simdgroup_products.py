@@ -116,7 +116,7 @@ def test_models_of_16_bits_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_attention_of_16_bits_uses_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the same rule as with CUDA, whose instructions have the same declaration."""
     use_metal_shim(monkeypatch)
-    shape = (1, 16, 128, 16)
+    shape = (1, 16, 64, 16)
     q, k, v, y = [helper.make_tensor_value_info(n, TensorProto.FLOAT16, shape) for n in "qkvy"]
     graph = helper.make_graph([helper.make_node("Attention", ["q", "k", "v"], ["y"])], "g", [q, k, v], [y])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
