@@ -33,6 +33,9 @@ import weft
 TOLERANCE: Final = 5e-3
 """The difference allowed, of the largest element: of deep networks with random weights."""
 
+UNSTABLE: Final = 4
+"""How many times the difference between PyTorch's own results and those in float64 is no failure of others."""
+
 SECONDS: Final = 300
 """The time that one may take."""
 
@@ -171,7 +174,7 @@ def compare(name: str) -> str:
         return f"compiled in {seconds:.1f} s; it draws random numbers"
     found = model.run([np.asarray(x) for x in given])
     error = difference(found, wanted)
-    if error > TOLERANCE and own_error(module, given, wanted) > TOLERANCE:
+    if error > TOLERANCE and own_error(module, given, wanted) > error / UNSTABLE:
         return f"compiled in {seconds:.1f} s; its own results in float64 are others"
     assert error <= TOLERANCE, f"the results differ by {error:.1e}"
     return f"agrees within {error:.1e}, compiled in {seconds:.1f} s"
