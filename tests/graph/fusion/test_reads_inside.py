@@ -62,3 +62,16 @@ def test_not_total(name: str) -> None:
 
 def test_prefixes() -> None:
     assert of_two(lambda a, b: prefix(a, sum_, 0))
+
+
+def test_a_long_formula() -> None:
+    """Longer than Python's stack is deep."""
+    x = placeholder((ZEROS[0],), name="x")
+
+    def fn(i: Expr) -> Expr:
+        made = x[i]
+        for n in range(1200):
+            made = made + float(n)
+        return made
+
+    assert is_total(compute((ZEROS[0],), fn, "y").op, [N])

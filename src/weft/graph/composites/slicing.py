@@ -114,11 +114,16 @@ def split_axis(b: Builder, x: Operand, axis: int, sizes: Sizes) -> tuple[Operand
     return tuple([b.add("slice", x, starts=(i,), ends=(j,), axes=(axis,), steps=(1,), inside=True) for i, j in cuts])
 
 
-def roll_axis(b: Builder, x: Operand, shift: int, axis: int) -> Operand:
+def neighbours(b: Builder, x: Operand, axis: int) -> tuple[Operand, Operand]:
+    """Returns all elements along *axis* but the first, and all but the last."""
+    return slice_axes(b, x, [axis], [1], [FAR], [1]), slice_axes(b, x, [axis], [0], [-1], [1])
+
+
+def roll_axis(b: Builder, x: Operand, shift: int | Expr, axis: int) -> Operand:
     """Returns the elements moved by *shift* along *axis*, those beyond the end put at the beginning."""
     size = x.shape[axis]
-    if not isinstance(size, Const):
-        places = b.add("sub", b.add("range", start=0, size=size, step=1), b.scalar(shift, i64))
+    if not isinstance(size, Const) or isinstance(shift, Expr):
+        places = b.add("sub", b.cast(b.add("range", start=0, size=size, step=1), i64), b.size(shift))
         return b.add("gather", x, b.add("floor_mod", places, b.size(size)), axis=axis)
     extent = int(size.value)
     cut = -shift % max(extent, 1)

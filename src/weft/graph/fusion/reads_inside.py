@@ -37,12 +37,11 @@ def is_total(op: Operation, sizes: Iterable[Var]) -> bool:
         bounds = bounds.bind(v, index(low), None if high is None else index(high))
     for axis, extent in zip(op.axes, op.shape, strict=True):
         bounds = _along(axis, extent, bounds)
-    known: dict[tuple[Expr, Bounds], bool] = {}
     if isinstance(op, Prefix):
-        return all(_is_total(e, bounds, known) for e in op.reads)
+        return all(_is_total(e, bounds) for e in op.reads)
     values, condition, bounds = _reduced(op, bounds)
     inside = assume(condition, bounds)
-    return _is_total(condition, bounds, known) and all(_is_total(e, inside, known) for e in values)
+    return _is_total(condition, bounds) and all(_is_total(e, inside) for e in values)
 
 
 def _reduced(op: Compute, bounds: Bounds) -> tuple[list[Expr], Expr, Bounds]:
@@ -61,16 +60,24 @@ def _along(axis: Var, extent: Expr, bounds: Bounds) -> Bounds:
     return assume(extent >= ONE, bounds).bind(axis, ZERO, extent - ONE)
 
 
-def _is_total(e: Expr, bounds: Bounds, known: dict[tuple[Expr, Bounds], bool]) -> bool:
+def _is_total(e: Expr, bounds: Bounds) -> bool:
     """Tells whether *e* can certainly be computed within *bounds*, where only the chosen one of two values is."""
-    if (e, bounds) not in known:
-        parts = [(k, bounds) for k in e.children() if isinstance(k, Expr)]
-        if isinstance(e, Select):
-            chosen = ((e.then, e.cond), (e.other, ~e.cond))
-            parts[1:] = [(simplify(v, within), within) for v, c in chosen for within in (assume(c, bounds),)]
-        held = prove(all_of(_required(e)), bounds)
-        known[e, bounds] = held and all(_is_total(k, within, known) for k, within in parts)
-    return known[e, bounds]
+    seen: set[tuple[Expr, Bounds]] = set()
+    pending = [(e, bounds)]
+    while pending:
+        part = pending.pop()
+        if part in seen:
+            continue
+        seen.add(part)
+        n, within = part
+        if not prove(all_of(_required(n)), within):
+            return False
+        if isinstance(n, Select):
+            then, other = assume(n.cond, within), assume(~n.cond, within)
+            pending += [(n.cond, within), (simplify(n.then, then), then), (simplify(n.other, other), other)]
+        else:
+            pending += [(k, within) for k in n.children() if isinstance(k, Expr)]
+    return True
 
 
 def _required(e: Expr) -> Iterator[Expr]:

@@ -61,7 +61,7 @@ SYMBOLIC: dict[str, Case] = {
         lambda x: (x.view(x.shape[0] * 3, 6), torch.cat([x, x]).view(x.shape[0] + x.shape[0], 18), x.flatten()),
         [ROWS],
     ),
-    "rolled along a symbolic size": (lambda x: (x.roll(2, 0), x.roll(-1, 1)), [ROWS]),
+    "rolled along a symbolic size": (lambda x: (x.roll(2, 0), x.roll(-1, 1), x.roll(x.shape[0], 1)), [ROWS]),
     "heads of symbolic size": (
         lambda x: torch.nn.functional.scaled_dot_product_attention(
             x.permute(1, 2, 0), x.permute(1, 2, 0), x.permute(1, 2, 0)

@@ -10,7 +10,7 @@ from weft.frontends.mxnet.registry import Translation, translates
 from weft.graph.builder import Operand, static_sizes, total
 from weft.graph.composites.einsum import einsum as einsum_of
 from weft.graph.composites.sequences import concat
-from weft.graph.composites.slicing import FAR, roll_axis, slice_axes
+from weft.graph.composites.slicing import FAR, neighbours, roll_axis, slice_axes
 from weft.ir import ExprLike
 from weft.support.dtypes import DType, f32, i64
 
@@ -230,7 +230,7 @@ def diff(c: Call) -> Operand:
     x = c.input()
     axis = c.axis_of(c.integer("axis", -1), x.rank)
     for _ in range(min(c.integer("n", 1), 64)):
-        x = c.add("sub", *(slice_axes(c, x, [axis], [b], [e], [1]) for b, e in ((1, FAR), (0, -1))))
+        x = c.add("sub", *neighbours(c, x, axis))
     return x
 
 

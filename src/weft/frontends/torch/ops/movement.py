@@ -197,7 +197,7 @@ def unbind(c: Call) -> Results:
 @translates("roll")
 def roll(c: Call) -> Results:
     """The elements moved along dimensions, those beyond the end put at the beginning; without dimensions, all in a row."""
-    x, shifts, dims = c.tensor(), c.arguments["shifts"], c.arguments.get("dims") or []
+    x, shifts, dims = c.tensor(), c.sizes("shifts"), c.arguments.get("dims") or []
     if not dims:
         return c.reshape(roll_axis(c, c.reshape(x, [total(x.shape)]), shifts[0], 0), x.shape)
     for by, d in zip(shifts, dims, strict=True):

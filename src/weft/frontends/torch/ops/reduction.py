@@ -9,7 +9,7 @@ import numpy as np
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import Translation, translates
 from weft.graph.builder import CompileTimeConstant, Operand, Results, static_sizes, total
-from weft.graph.composites.slicing import FAR, slice_axes
+from weft.graph.composites.slicing import neighbours
 from weft.support.dtypes import bool_, f64, i64, u8
 
 
@@ -87,8 +87,7 @@ def diff(c: Call) -> Results:
     parts = [p for p in (c.optional("prepend"), x, c.optional("append")) if p is not None]
     x = parts[0] if len(parts) == 1 else c.add("concat", *[c.cast(p, c.dtype) for p in parts], axis=d)
     for _ in range(c.integer("n", 1)):
-        behind, before = slice_axes(c, x, [d], [1], [FAR], [1]), slice_axes(c, x, [d], [0], [-1], [1])
-        x = c.add("logical_xor" if c.dtype is bool_ else "sub", behind, before)
+        x = c.add("logical_xor" if c.dtype is bool_ else "sub", *neighbours(c, x, d))
     return x
 
 
