@@ -17,7 +17,7 @@ from weft.driver import build as build_module
 from weft.driver.build import Compilation
 from weft.driver.cache.code_cache import default_cache
 from weft.driver.hardware import hardware_of
-from weft.driver.kernel import KernelRequest
+from weft.driver.kernel_request import KernelRequest
 from weft.driver.options import CompileOptions
 from weft.driver.recorded_plans import RecordWarning
 from weft.driver.workloads import kernel_workload

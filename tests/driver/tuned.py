@@ -14,7 +14,7 @@ from weft.cost import Candidate, Choose, Choosing
 from weft.driver.build import Compilation
 from weft.driver.cache.code_cache import default_cache
 from weft.driver.hardware import hardware_of
-from weft.driver.kernel import KernelRequest
+from weft.driver.kernel_request import KernelRequest
 from weft.driver.options import CompileOptions
 from weft.driver.workloads import graph_workload, kernel_workload
 from weft.records import Record, Store, Workload

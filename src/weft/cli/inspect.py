@@ -24,7 +24,8 @@ from weft.support.text import printable_line
 if TYPE_CHECKING:  # these import the compiler, which an artifact does without
     from weft.cost import Question
     from weft.driver.build import Compilation
-    from weft.driver.kernel import Kernel, KernelRequest
+    from weft.driver.kernel import Kernel
+    from weft.driver.kernel_request import KernelRequest
     from weft.frontends.onnx.support import Support
     from weft.records import Record
     from weft.targets import Target

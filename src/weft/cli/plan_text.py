@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from weft.cli.console import human_time
 from weft.cost import Choosing, Question
-from weft.driver.kernel import KernelRequest
+from weft.driver.kernel_request import KernelRequest
 from weft.records import Record
 from weft.schedule import carry_out
 from weft.targets import Target

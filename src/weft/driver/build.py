@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,14 @@ from weft.driver.export.artifact_notes import arena_bytes, hash_files, notes_of
 from weft.driver.groups.build_kernels import build_kernels
 from weft.driver.groups.device_refusals import DeviceRefusals
 from weft.driver.groups.group_targets import TargetOf, module_names, with_features, with_own_targets
+from weft.driver.groups.kernel_workers import kernel_workers, worker_count
 from weft.driver.host.choose_versions import Schedules, choose_versions
 from weft.driver.host.entry import place_constants
 from weft.driver.host.entry_declarations import host_program
 from weft.driver.host.host_operators import check_host_operators
 from weft.driver.host.pack_constants import pack_constants
-from weft.driver.kernel import Kernel, KernelRequest
+from weft.driver.kernel import Kernel
+from weft.driver.kernel_request import KernelRequest
 from weft.driver.make_package import make_package
 from weft.driver.options import CompileOptions
 from weft.driver.progress import Clock, Progress, Span
@@ -144,11 +147,14 @@ def build(
         BestRecords(chosen, machine, pretuned=choose is cheapest) as records,
         tuned_for_compiling(),
         ThreadPoolExecutor(max_workers=max(1, machine.cores)) as pool,
+        ExitStack() as stack,
     ):
         clock.begin("read")
         source, files = read_model(model, shapes, chosen.states)
         source = check_host_operators(with_states(source, chosen), machine)
         hashes = pool.submit(hash_files, files)
+        count = 0 if chosen.verify else worker_count(len(source.nodes))
+        workers = stack.enter_context(kernel_workers(count))
         graphs = GraphStages(source, machine, chosen, cache, pool, clock)
         fused, planner, graph_record = graphs.decided(choose, graph_plan, records)
         if machine.kind == "grid":
@@ -158,7 +164,7 @@ def build(
         in_place = values_in_place(fused, chosen, machine)
         requests = kernel_requests(fused, chosen, in_place, choose, graphs.schedules)
         requests = with_own_targets(requests, fused, target_of, machine)
-        kernels = build_kernels(requests, machine.alone, chosen, cache, pool, clock, records)
+        kernels = build_kernels(requests, machine.alone, chosen, cache, pool, clock, records, workers)
         clock.begin("link")
         plan = plan_calls(fused, {key: k.workspaces for key, k in kernels.items()}, chosen, in_place)
         host = host_program(

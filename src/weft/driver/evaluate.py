@@ -11,7 +11,8 @@ import numpy as np
 
 from weft.codegen import link_here
 from weft.driver.cache.code_cache import Cache
-from weft.driver.kernel import Kernel, KernelRequest, make_kernel
+from weft.driver.kernel import Kernel, make_kernel
+from weft.driver.kernel_request import KernelRequest
 from weft.graph import Array, Fill
 from weft.ir import Const
 from weft.native import _rt

@@ -6,105 +6,29 @@ formulas -> loops -> schedule -> flat program -> source -> module
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from time import perf_counter
-from typing import Final
+from typing import Final, Protocol
 
 from weft.codegen import Module, Source, backend_of
-from weft.cost import Choose, Plan, Takes, cheapest
-from weft.driver.cache.cache_key import compiler_facts
+from weft.cost import Takes, cheapest
 from weft.driver.cache.code_cache import Cache
 from weft.driver.cache.lock import Claim
 from weft.driver.device.lowering_trial import LoweringTrial
+from weft.driver.kernel_request import KernelRequest
 from weft.driver.progress import Span
-from weft.ir import Var
-from weft.loop import Buffer, Function, MayAlias, Program, canonical_text, parse_program, with_note
+from weft.loop import Buffer, Function, MayAlias, Program, parse_program, with_note
 from weft.loop import verify as verify_program
 from weft.lower import ProgramReport, expand_math, lift_scratch_buffers, lower, run_passes, serialize_loops, size_of
-from weft.records import KERNEL, Record, workload_digest
-from weft.schedule import Schedule, Trace, apply_plan, schedule_program
-from weft.support.digest import digest
+from weft.schedule import Schedule, Trace
 from weft.support.errors import InputError, LoweringError, WeftError
 from weft.support.knobs import Switches
 from weft.support.passes import EVERYTHING, Pass
 from weft.targets import Target
-from weft.te import Tensor, to_program
-
-Tensors = tuple[Sequence[Tensor], Sequence[Tensor]]
-
-
-@dataclass(frozen=True, eq=False)
-class KernelRequest:
-    """A kernel that is wanted: its name, and its formulas.
-
-    Whatever a model calls its kernels and the operators in them, it shares those whose loops are the same (`Kernel.named`).
-    *tensors* gives the inputs and the outputs when asked; *sizes* are the symbolic sizes; *source* says which nodes of the
-    user's model it is for. The function's parameters are the inputs, the outputs, then the sizes; where *may_alias*, an
-    output may be in the memory of an input that is read at the output's own index only. Without *parallel*, one thread runs it.
-    With *lift*, the kernel takes its workspace from its caller, between the outputs and the sizes (`Kernel.workspaces`).
-    It is scheduled by *plan* where that is given, else by the candidates that *choose* takes; *record* is the tuning record
-    that the plan is from, if it is from one. *cheapest_schedule* is the schedule of the cheapest candidates, if it is known by
-    now. *passes* are settings of lowering passes (`Switches.passes`). *target* is its own, where it is not that of the model.
-    """
-
-    name: str
-    tensors: Callable[[], Tensors]
-    sizes: Sequence[Var] = ()
-    source: str = ""
-    may_alias: bool = False
-    parallel: bool = True
-    lift: bool = False
-    plan: Plan | None = None
-    choose: Choose = cheapest
-    passes: tuple[str, ...] = ()
-    record: Record | None = None
-    cheapest_schedule: Schedule | None = None
-    target: Target | None = None
-
-    @cached_property
-    def program(self) -> Program:
-        """The loops of the formulas, before they are scheduled."""
-        inputs, outputs = self.tensors()
-        return to_program(inputs, outputs, self.name, self.sizes)
-
-    @property
-    def nameless(self) -> Program:
-        """The loops, of a function without a name."""
-        entry, *callees = self.program.functions
-        return Program((replace(entry, name=""), *callees))
-
-    @cached_property
-    def text(self) -> str:
-        """The loops as a text without names."""
-        return canonical_text(self.nameless)
-
-    @property
-    def flags(self) -> str:
-        """The inputs of code generation beside the loops, as words: options, and the limits of sizes."""
-        limits = ["{}..{}".format(*v.limits) for v in self.sizes if v.limits is not None]
-        return " ".join([*[name for name in ("may_alias", "parallel", "lift") if getattr(self, name)], *limits])
-
-    @cached_property
-    def workload(self) -> str:
-        """The digest by which tuning records are found: that of the loops and the flags, of no version of Weft."""
-        return workload_digest(KERNEL, self.text, self.flags)
-
-    def key(self, target: Target) -> str:
-        """Returns the cache key: all that the machine code depends on, of which names are no part."""
-        plan = "" if self.plan is None else str(self.plan)
-        return digest(self.workload, plan, self.passes, *compiler_facts(target))
-
-    def schedule(self, target: Target, takes: Takes | None = None) -> Schedule:
-        """Returns the scheduled loops, of which *takes* holds; raises `ScheduleError` where the plan is of another kernel."""
-        if self.plan is not None:
-            return apply_plan(self.program, self.plan)
-        if self.cheapest_schedule is not None and self.choose is cheapest and takes is None:
-            return self.cheapest_schedule
-        return schedule_program(self.program, target, self.choose, takes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,10 +121,24 @@ class Kernel:
         return Kernel(facts["name"], forms, module, facts["seconds"], tuple(facts["workspaces"]))
 
 
+class KernelMaker(Protocol):
+    """Makes kernels elsewhere."""
+
+    def offer(self, wanted: WantedKernel) -> Future[Kernel] | None:
+        """Returns the kernel to come; None where it is to be made here."""
+
+
 def make_kernel(
-    request: KernelRequest, target: Target, cache: Cache | None, pool: Executor | None, *, verify: bool = False
+    request: KernelRequest,
+    target: Target,
+    cache: Cache | None,
+    pool: Executor | None,
+    *,
+    verify: bool = False,
+    elsewhere: KernelMaker | None = None,
 ) -> Future[Kernel]:
-    """Returns the kernel to come: from the cache, or scheduled and lowered here and compiled in *pool*, or here too.
+    """Returns the kernel to come: from the cache, or made *elsewhere*, or scheduled and lowered here and compiled in *pool*, or
+    here too.
 
     A backend's compiler needs no interpreter lock, so that with a pool Python goes on with the next kernel meanwhile. With
     *verify*, each program on the way is verified, so nothing is taken from the cache. Errors name the nodes of the user's model.
@@ -220,14 +158,39 @@ def make_kernel(
     if found is not None:
         claim.release()
         return _done(Kernel.from_bytes(found))
-    try:
-        with naming(request):
-            lowered = lower_kernel(request, target, verify=verify, formed=formed)
-        emit = partial(lowered.emit, target, cache, key, claim)
-        return _done(emit()) if pool is None else pool.submit(emit)
-    except BaseException:
-        claim.release()
-        raise
+    wanted = WantedKernel(request, target, cache, key, claim, formed)
+    coming = None if elsewhere is None else elsewhere.offer(wanted)
+    return coming if coming is not None else wanted.make(pool, verify=verify)
+
+
+@dataclass(frozen=True, eq=False)
+class WantedKernel:
+    """A kernel that is not in the cache: its request, and the claim of whoever makes it."""
+
+    request: KernelRequest
+    target: Target
+    cache: Cache | None
+    key: str
+    claim: Claim
+    formed: Span
+
+    def make(self, pool: Executor | None, *, verify: bool = False) -> Future[Kernel]:
+        """Returns the kernel to come: scheduled and lowered here, and compiled in *pool*, or here too."""
+        try:
+            with naming(self.request):
+                lowered = lower_kernel(self.request, self.target, verify=verify, formed=self.formed)
+            emit = partial(lowered.emit, self.target, self.cache, self.key, self.claim)
+            return _done(emit()) if pool is None else pool.submit(emit)
+        except BaseException:
+            self.claim.release()
+            raise
+
+    def keep(self, made: bytes) -> Kernel:
+        """Returns the kernel, made elsewhere, which it puts into the cache."""
+        with self.claim:
+            if self.cache is not None:
+                self.cache.put("kernel", self.key, made)
+        return Kernel.from_bytes(made)
 
 
 def _done(kernel: Kernel) -> Future[Kernel]:

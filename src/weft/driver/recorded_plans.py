@@ -9,7 +9,8 @@ from typing import Final
 
 from weft.cost import Plan, parse_plan
 from weft.driver.best_records import BestRecords
-from weft.driver.kernel import KernelRequest, naming
+from weft.driver.kernel import naming
+from weft.driver.kernel_request import KernelRequest
 from weft.driver.workloads import graph_workload
 from weft.graph import Graph
 from weft.records import Record

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.driver.kernel import KernelRequest
+from weft.driver.kernel_request import KernelRequest
 from weft.graph import Graph, dim_text, graph_text, type_text
 from weft.loop import Buffer, structure_text
 from weft.records import GRAPH, KERNEL, Workload

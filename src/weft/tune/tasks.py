@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.cost import Choosing, Parallel, Plan, Step
 from weft.driver.build import Compilation
-from weft.driver.kernel import KernelRequest
+from weft.driver.kernel_request import KernelRequest
 from weft.driver.measure.device_profile import kernel_seconds
 from weft.driver.measure.profile import Profiler
 from weft.driver.measure.roofline import Standing, work_of_program

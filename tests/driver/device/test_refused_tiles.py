@@ -12,7 +12,8 @@ from tests.schedule.programs import matmul
 from weft import te
 from weft.driver import kernel as kernels
 from weft.driver.device.lowering_trial import MOST_REFUSED
-from weft.driver.kernel import KernelRequest, Tensors, lower_kernel
+from weft.driver.kernel import lower_kernel
+from weft.driver.kernel_request import KernelRequest, Tensors
 from weft.ir import Const
 from weft.loop import Alloc, Program, statements
 from weft.lower import lower

@@ -13,7 +13,7 @@ import weft
 from weft.driver import kernel
 from weft.driver.build import Compilation
 from weft.driver.cache.code_cache import Cache
-from weft.driver.kernel import KernelRequest
+from weft.driver.kernel_request import KernelRequest
 from weft.driver.options import CompileOptions
 from weft.loop import parse_program, print_function
 from weft.lower import serialize_loops

@@ -12,7 +12,7 @@ import weft
 from weft.cli.demo_models import basic_block
 from weft.cli.onnx_builder import GraphBuilder, gemm
 from weft.driver.build import Compilation, build
-from weft.driver.kernel import KernelRequest
+from weft.driver.kernel_request import KernelRequest
 from weft.driver.options import CompileOptions, check_options
 from weft.ir import Const
 from weft.loop import parse_program, print_program

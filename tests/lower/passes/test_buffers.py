@@ -99,6 +99,73 @@ def test_an_allocation_moves_where_reads_end_with_the_writes(written: str, read:
     assert (alloc > loop) == moves
 
 
+INTERLEAVED = """
+def main(A: f32[2, 11, 8], C: f32[2, 11, 8]):
+    B = alloc("register", f32[2, 11, 8])
+    for i in range(0, 2):
+        for k in range(0, 6):
+            for a in unrolled(0, 2):
+                for x in vectorized(0, 8):
+                    with block("B", vi=spatial(2, i), vj=spatial(11, a * 6 + k), vx=spatial(8, x), where=(a * 6 + k < WRITTEN)):
+                        reads(A[vi, vj, vx])
+                        writes(B[vi, vj, vx])
+                        B[vi, vj, vx] = A[vi, vj, vx] * 2.0
+            for b in unrolled(0, EXTENT):
+                for y in range(0, 2):
+                    for z in vectorized(0, 4):
+                        with block("C", wi=spatial(2, i), wj=spatial(11, INDEX), wx=spatial(8, y * 4 + z), where=(INDEX < READ)):
+                            reads(B[wi, wj, wx])
+                            writes(C[wi, wj, wx])
+                            C[wi, wj, wx] = B[wi, wj, wx] + 1.0
+"""
+
+
+@pytest.mark.parametrize(
+    ("index", "extent", "written", "read", "moves"),
+    [
+        pytest.param("k + b * 6", 2, 11, 11, True, id="the same lines, by another sum"),
+        pytest.param("k + b * 6", 2, 9, 9, True, id="the same guard, by another sum"),
+        pytest.param("k + b * 6", 2, 9, 10, False, id="a guard that leaves in what is not written"),
+        pytest.param("b * 5 + k", 2, 11, 11, False, id="lines of another distance"),
+        pytest.param("b * 6 + k", 3, 11, 11, False, id="more lines"),
+        pytest.param("max(b * 6 + k - 1, 0)", 2, 11, 11, False, id="a line that another iteration wrote"),
+    ],
+)
+def test_lines_of_a_tile_at_a_distance_are_written_and_read_in_the_same_iteration(
+    index: str, extent: int, written: int, read: int, *, moves: bool
+) -> None:
+    """They are no range of indices, so that those of both blocks are compared; along the last axis ranges are."""
+    text = INTERLEAVED.replace("INDEX", index).replace("EXTENT", str(extent))
+    text = text.replace("WRITTEN", str(written)).replace("READ", str(read))
+    lines = str(place_allocations(parse_program(text))).splitlines()
+    alloc, loop = [next(n for n, line in enumerate(lines) if word in line) for word in ("alloc", "for k")]
+    assert (alloc > loop) == moves
+
+
+SHARED = """
+def main(A: f32[4, 4], C: f32[4, 4]):
+    B = alloc("global", f32[4, 8])
+    for i in range(0, 4):
+        for a in range(0, 4):
+            with block("B", va=spatial(4, a), vb=spatial(8, a + i)):
+                writes(B[va, vb])
+                B[va, vb] = A[i, va]
+        for b in range(0, 4):
+            for j in range(0, 4):
+                with block("C", wb=spatial(4, b), wj=spatial(8, j + i)):
+                    reads(B[wb, wj])
+                    writes(C[i, wb])
+                    C[i, wb] = B[wb, wj]
+"""
+
+
+def test_a_diagonal_that_is_written_is_no_box() -> None:
+    """Both its indices run through one loop, so that the ranges of each by itself say more than is written."""
+    lines = str(place_allocations(parse_program(SHARED))).splitlines()
+    alloc, loop = [next(n for n, line in enumerate(lines) if word in line) for word in ("alloc", "for i")]
+    assert alloc < loop
+
+
 def test_allocations_that_overlap_are_nested(golden: Golden) -> None:
     golden(before_and_after(TWO_STAGES, place_allocations))
 

@@ -14,7 +14,8 @@ from tests.replay.machines import MACHINES
 from weft.codegen.interp import run
 from weft.cost import Choosing, cheapest, parse_plan
 from weft.driver.build import fuse_graph, kernel_requests, optimize_graph, values_in_place
-from weft.driver.kernel import KernelRequest, lower_kernel
+from weft.driver.kernel import lower_kernel
+from weft.driver.kernel_request import KernelRequest
 from weft.driver.options import CompileOptions
 from weft.frontends import to_graph
 from weft.loop import Program, print_program

@@ -18,7 +18,8 @@ from weft.driver.build import Compilation
 from weft.driver.checking.agreement import Array, difference
 from weft.driver.checking.reference import run_graph, sizes_of, steps_of, values_of
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
-from weft.driver.kernel import Kernel, KernelRequest
+from weft.driver.kernel import Kernel
+from weft.driver.kernel_request import KernelRequest
 from weft.driver.measure.same_seeds import same_seeds
 from weft.graph import GRAPH_PASSES, Constant, Graph, GraphReport, Group, Value, optimize
 from weft.ir import Const, Expr, Var, simplify, substitute

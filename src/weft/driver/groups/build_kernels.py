@@ -8,7 +8,9 @@ from functools import partial
 
 from weft.driver.best_records import BestRecords
 from weft.driver.cache.code_cache import Cache
-from weft.driver.kernel import Kernel, KernelRequest, make_kernel
+from weft.driver.groups.kernel_workers import KernelWorkers
+from weft.driver.kernel import Kernel, make_kernel
+from weft.driver.kernel_request import KernelRequest
 from weft.driver.options import CompileOptions
 from weft.driver.progress import Clock
 from weft.driver.recorded_plans import leave_out, with_recorded_plan
@@ -25,8 +27,10 @@ def build_kernels(
     pool: Executor,
     clock: Clock,
     records: BestRecords,
+    workers: KernelWorkers | None = None,
 ) -> dict[str, Kernel]:
-    """Returns the kernels by the keys of their groups; the backend compiles in *pool* while Python goes on.
+    """Returns the kernels by the keys of their groups; the backend compiles in *pool* while Python goes on, and *workers* make
+    some of them.
 
     A request for which *records* have a plan is replaced, in *requests*, by one with that plan.
     """
@@ -36,9 +40,11 @@ def build_kernels(
     for key, request in requests.items():
         clock.step(len(finished))
         own = target if request.target is None else request.target
-        start = partial(make_kernel, target=own, cache=cache, pool=pool, verify=options.verify)
+        start = partial(make_kernel, target=own, cache=cache, pool=pool, verify=options.verify, elsewhere=workers)
         requests[key], pending[key] = _started(request, records, start)
         pending[key].add_done_callback(finished.append)
+    if workers is not None:
+        workers.finish(pool)
     for f in pending.values():
         f.result()
         clock.step(len(finished))

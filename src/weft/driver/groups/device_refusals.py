@@ -6,7 +6,8 @@ Where a processor is beside the device, that computes them.
 from __future__ import annotations
 
 from weft.driver.device.inline_kernels import check_host_part
-from weft.driver.kernel import KernelRequest, lower_kernel
+from weft.driver.kernel import lower_kernel
+from weft.driver.kernel_request import KernelRequest
 from weft.driver.options import CompileOptions
 from weft.graph import Group, Node
 from weft.loop import Program

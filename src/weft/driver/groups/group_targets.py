@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from weft.codegen import backend_of
-from weft.driver.kernel import KernelRequest
+from weft.driver.kernel_request import KernelRequest
 from weft.graph import FusedGraph, Group
 from weft.runtime.package import Package
 from weft.support.errors import InputError

@@ -23,7 +23,8 @@ from weft.cost import (
     subject_of,
     version_plans,
 )
-from weft.driver.kernel import KernelRequest, naming
+from weft.driver.kernel import naming
+from weft.driver.kernel_request import KernelRequest
 from weft.graph import RELATIONS, FusedGraph, Group, SizeCase, open_axes
 from weft.ir import Var
 from weft.loop import Program

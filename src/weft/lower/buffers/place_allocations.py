@@ -12,10 +12,26 @@ writes of the same iteration that do not depend on the previous contents.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from weft.ir import ONE, ZERO, Bounds, Expr, Lt, Var, extremes, free_vars, prove, reads_memory, substitute
+from weft.ir import (
+    ONE,
+    TRUE,
+    ZERO,
+    Bounds,
+    Expr,
+    Lt,
+    Var,
+    detect_iter_map,
+    extremes,
+    free_vars,
+    linear_terms,
+    prove,
+    reads_memory,
+    simplify,
+    substitute,
+)
 from weft.loop import Alloc, Block, Buffer, For, Function, Program, Seq, Stmt, While, meet, seq, without_moot_notes
 from weft.lower.analysis.buffer_accesses import (
     Place,
@@ -103,12 +119,21 @@ def _covers(buffer: Buffer, w: Use, r: Use) -> bool:
     around = meet(w.place, r.place)
     if is_conditional(around, w.place):
         return False
-    if w.guard and _is_same(w, r, around):
-        return True
-    if any(_limited(c) not in [first for first, last in w.box if first is last] for c in w.guard):
+    names, same = _shared(w, r, around)
+    unmet = [c for c in w.guard if not _is_among(substitute(c, names), r.guard, r.place.bounds)]
+    rest = [d for d in range(len(w.box)) if d not in same]
+    if any(_limited(c) not in [w.box[d][0] for d in rest if w.box[d][0] is w.box[d][1]] for c in unmet):
         return False
-    ranges = zip(_clipped(w, around), _clipped(r, around), buffer.shape, strict=True)
-    return all(_includes(a, b, size) for a, b, size in ranges)
+    first, last = _clipped(w, unmet, around), _clipped(r, r.guard, around)
+    return _fills(w, rest, around) and all(_includes(first[d], last[d], buffer.shape[d]) for d in rest)
+
+
+def _is_among(condition: Expr, guard: Sequence[Expr], bounds: Bounds) -> bool:
+    """Tells whether *guard* has a condition, of which the terms of a sum may be in another order."""
+    if condition in guard:
+        return True
+    limits = [(c.a - c.b) for c in guard if isinstance(c, Lt)] if isinstance(condition, Lt) else []
+    return isinstance(condition, Lt) and any(simplify(condition.a - condition.b - d, bounds) is ZERO for d in limits)
 
 
 def _limited(condition: Expr) -> Expr | None:
@@ -116,9 +141,9 @@ def _limited(condition: Expr) -> Expr | None:
     return condition.a if isinstance(condition, Lt) else None
 
 
-def _clipped(use: Use, around: Place) -> list[End | None]:
-    """Returns the ranges that *use* accesses inside *around*, up to the limits that its guard sets to single indices."""
-    limits = {c.a: c.b - ONE for c in use.guard if isinstance(c, Lt)}
+def _clipped(use: Use, guard: Sequence[Expr], around: Place) -> list[End | None]:
+    """Returns the ranges that *use* accesses inside *around*, up to the limits that *guard* sets to single indices."""
+    limits = {c.a: c.b - ONE for c in guard if isinstance(c, Lt)}
     found: list[End | None] = []
     for (first, last), end in zip(use.box, relaxed(use, around), strict=True):
         limit = limits.get(first) if first is last else None
@@ -128,19 +153,74 @@ def _clipped(use: Use, around: Place) -> list[End | None]:
     return found
 
 
-def _is_same(w: Use, r: Use, around: Place) -> bool:
-    """Tells whether *r* reads, with other loops, just the single elements that *w* writes, or a subset of them by its guard."""
+def _shared(w: Use, r: Use, around: Place) -> tuple[dict[Var, Expr], set[int]]:
+    """Returns the dimensions along which *w* writes the very element that *r* reads, in the same iteration of other loops.
+
+    The loops inside *around* that the index runs through come first, those of *w* with those of *r*, of the same ranges. Other
+    dimensions depend on none of them, so that elements along those are written in each of their iterations.
+    """
     names: dict[Var, Expr] = {}
-    for (i, _), (k, _) in zip(w.box, r.box, strict=True):
-        inside = [[v for v in free_vars(e) if v in vars_between(around, u.place)] for e, u in ((i, w), (k, r))]
-        names.update(zip(*inside, strict=False))
-    box = tuple([(substitute(first, names), substitute(last, names)) for first, last in w.box])
-    return (
-        box == r.box
-        and all(first is last for first, last in w.box)
-        and all(w.place.bounds.ranges[a] == r.place.bounds.ranges[b] for a, b in names.items() if isinstance(b, Var))
-        and all(substitute(c, names) in r.guard for c in w.guard)
-    )
+    same: set[int] = set()
+    inside = [_vars_of(use, around) for use in (w, r)]
+    for d, ((i, last), (k, end)) in enumerate(zip(w.box, r.box, strict=True)):
+        pairs = list(zip(inside[0][d], inside[1][d], strict=False))
+        is_single = i is last and k is end and len(inside[0][d]) == len(inside[1][d])
+        if not is_single or any(names.get(a, b) is not b for a, b in pairs):
+            continue
+        own: dict[Var, Expr] = dict(pairs)
+        has_equal_ranges = all(w.place.bounds.ranges[a] == r.place.bounds.ranges[b] for a, b in pairs)
+        if has_equal_ranges and simplify(substitute(i, own) - k, r.place.bounds) is ZERO:
+            names.update(own)
+            same.add(d)
+    if any(v in names for d, found in enumerate(inside[0]) if d not in same for v in found):
+        return {}, set()
+    return names, same
+
+
+def _fills(use: Use, dims: Sequence[int], around: Place) -> bool:
+    """Tells whether *use* accesses all of a box along *dims*: neither lines at a distance nor a diagonal."""
+    inside = _vars_of(use, around)
+    moving = [d for d in dims if inside[d]]
+    alone = [d for d in moving if all(set(inside[d]).isdisjoint(inside[k]) for k in moving if k != d)]
+    rest = [d for d in moving if d not in alone or not _is_dense(use, d, inside[d])]
+    return not rest or _are_whole(use, rest, {v for d in rest for v in inside[d]})
+
+
+def _are_whole(use: Use, dims: Sequence[int], variables: Collection[Var]) -> bool:
+    """Tells whether *use* accesses all elements of the buffer along *dims*, as the loops over *variables* run."""
+    bounds = use.place.bounds
+    loops = {
+        v: high + ONE for v, (low, high) in bounds.ranges.items() if v in variables and low is ZERO and high is not None
+    }
+    if len(loops) < len(variables) or any(first is not last for first, last in (use.box[d] for d in dims)):
+        return False
+    indices, shape = [use.box[d][0] for d in dims], [use.buffer.shape[d] for d in dims]
+    found = detect_iter_map(indices, loops, TRUE, shape, bounds)
+    return found is not None and found.surjective
+
+
+def _is_dense(use: Use, d: int, variables: Sequence[Var]) -> bool:
+    """Tells whether the ranges of a dimension adjoin or overlap as the loops over *variables* run."""
+    first, last = use.box[d]
+    bounds = use.place.bounds
+    width = simplify(last - first + ONE, bounds)
+    found = linear_terms(first, variables)
+    if found is None or any(v in variables for v in free_vars(width)):
+        return False
+    left = dict(found[0])
+    while left:
+        v = next((v for v, k in left.items() if prove(k > ZERO, bounds) and prove(k <= width, bounds)), None)
+        low, high = (None, None) if v is None else bounds.ranges[v]
+        if v is None or low is None or high is None:
+            return False
+        width = simplify(width + left.pop(v) * (high - low), bounds)
+    return True
+
+
+def _vars_of(use: Use, around: Place) -> list[list[Var]]:
+    """Returns, for each dimension, the loops inside *around* that its first and its last index run through."""
+    variables = vars_between(around, use.place)
+    return [[v for v in dict.fromkeys((*free_vars(a), *free_vars(b))) if v in variables] for a, b in use.box]
 
 
 End = tuple[Expr, Expr, Bounds]

@@ -11,7 +11,7 @@ from time import time
 from typing import Final
 
 import weft
-from weft.driver.kernel import KernelRequest
+from weft.driver.kernel_request import KernelRequest
 from weft.driver.workloads import kernel_workload
 from weft.records import Hardware, Measurement, Store, workload_digest
 

@@ -9,7 +9,7 @@ from weft.cost import Plan, Planner
 from weft.driver.best_records import BestRecords
 from weft.driver.build import Compilation, build, fuse_graph, kernel_requests, optimize_graph, values_in_place
 from weft.driver.cache.code_cache import Cache
-from weft.driver.kernel import KernelRequest
+from weft.driver.kernel_request import KernelRequest
 from weft.driver.options import CompileOptions
 from weft.driver.recorded_plans import with_recorded_plan
 from weft.graph import FusedGraph, Graph

@@ -9,7 +9,8 @@ from functools import lru_cache
 from weft.codegen import link_here
 from weft.cost import Answering, Choosing, Following, Plan, Planner, addressed, parse_plan
 from weft.driver.cache.lock import Claim
-from weft.driver.kernel import KernelRequest, lower_scheduled
+from weft.driver.kernel import lower_scheduled
+from weft.driver.kernel_request import KernelRequest
 from weft.loop import Program, parse_program
 from weft.schedule import Schedule, carry_out, trusting
 from weft.support.errors import ParseError, ScheduleError, WeftError

@@ -1,0 +1,187 @@
+"""Processes that make kernels beside this one, each with an interpreter lock of its own.
+
+A kernel's way is its own: a program as text goes in, machine code comes out. So large models are compiled on all processors that
+there are. Nothing depends on the processes: this one makes what they do not, and all of it where there are none.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Condition, Thread
+from typing import Final
+
+from weft.driver.groups.kernel_jobs import KernelJob, MadeKernel, job_of
+from weft.driver.kernel import Kernel, WantedKernel
+from weft.support.worker_process import WorkerDied, WorkerHung, WorkerProcess
+
+MODULE: Final = "weft.driver.groups.kernel_worker"
+"""The module that a process runs."""
+
+NODES: Final = 32
+"""The operators of a model for each process beside the first: so many kernels take longer than the imports of a process."""
+
+MOST: Final = 8
+"""The most processes: each takes a hundred megabytes, and this one has to keep them busy."""
+
+AHEAD: Final = 4
+"""The orders that wait for each process: it must not wait for this one, which asks once for each kernel that it makes."""
+
+SECONDS: Final = 120.0
+"""The time after which a process is taken to hang, and killed."""
+
+
+def worker_count(nodes: int) -> int:
+    """Returns how many processes beside this one are worth starting for a model of so many operators."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores - 1, nodes // NODES, MOST) if _can_start() else 0
+
+
+def _can_start() -> bool:
+    """Tells whether `sys.executable` is Python: a program with Python in it would be started anew instead."""
+    name = Path(sys.executable or "").name.lower()
+    return not getattr(sys, "frozen", False) and name.startswith(("python", "pypy"))
+
+
+@contextmanager
+def kernel_workers(count: int) -> Iterator[KernelWorkers | None]:
+    """Has so many processes for the length of a `with`; None for none."""
+    if count == 0:
+        yield None
+        return
+    workers = KernelWorkers(count)
+    try:
+        yield workers
+    finally:
+        workers.close()
+
+
+@dataclass(frozen=True, eq=False)
+class _Order:
+    """A kernel on its way: by a worker, or by whoever takes it back."""
+
+    wanted: WantedKernel
+    job: KernelJob
+    future: Future[Kernel] = field(default_factory=Future)
+
+    def made(self, made: MadeKernel) -> None:
+        """Settles the order with what a worker made."""
+        try:
+            kernel = self.wanted.keep(made.data)
+            self.future.set_result(replace(kernel, name=self.job.name, spans=(self.wanted.formed, *made.spans)))
+        except BaseException as error:
+            self.failed(error)
+
+    def failed(self, error: BaseException) -> None:
+        """Settles the order with an error."""
+        self.wanted.claim.release()
+        self.future.set_exception(error)
+
+    def make_here(self, pool: Executor | None) -> None:
+        """Makes the kernel in this process."""
+        try:
+            self.wanted.make(pool).add_done_callback(self._settle)
+        except BaseException as error:
+            self.future.set_exception(error)
+
+    def _settle(self, own: Future[Kernel]) -> None:
+        if (error := own.exception()) is not None:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(own.result())
+
+
+class KernelWorkers:
+    """Processes that take kernels as they are free; the order of a process that dies is made in this one."""
+
+    def __init__(self, count: int) -> None:
+        self._changed = Condition()
+        self._waiting: deque[_Order] = deque()
+        self._ready = 0
+        self._is_closed = False
+        self._threads = [Thread(target=self._work, name="weft-kernel-worker", daemon=True) for _ in range(count)]
+        self._processes: list[WorkerProcess] = []
+        for t in self._threads:
+            t.start()
+
+    def offer(self, wanted: WantedKernel) -> Future[Kernel] | None:
+        """Returns the kernel to come; None where no process is free for it, or it can't be told to one."""
+        with self._changed:
+            if len(self._waiting) >= AHEAD * self._ready:
+                return None
+        job = job_of(wanted.request, wanted.target)
+        if job is None:
+            return None
+        order = _Order(wanted, job)
+        with self._changed:
+            self._waiting.append(order)
+            self._changed.notify()
+        return order.future
+
+    def finish(self, pool: Executor | None) -> None:
+        """Makes, in this process, the kernels that no process has begun with."""
+        while (order := self._take_back()) is not None:
+            order.make_here(pool)
+
+    def _take_back(self) -> _Order | None:
+        with self._changed:
+            return self._waiting.pop() if self._waiting else None
+
+    def close(self) -> None:
+        """Ends the processes, at once."""
+        with self._changed:
+            self._is_closed = True
+            processes = list(self._processes)
+            self._changed.notify_all()
+        for p in processes:
+            p.kill()
+        for t in self._threads:
+            t.join()
+
+    def _work(self) -> None:
+        """Gives a process one order after another, until there are no more or it ends."""
+        try:
+            process = WorkerProcess(MODULE)
+        except OSError:  # the system lets this process start none
+            return
+        with self._changed:
+            self._processes.append(process)
+            if self._is_closed:
+                process.kill()
+        try:
+            self._serve(process)
+        finally:
+            process.close(0)
+
+    def _serve(self, process: WorkerProcess) -> None:
+        try:
+            process.await_start()
+        except (WorkerDied, WorkerHung):
+            return
+        with self._changed:
+            self._ready += 1
+        while (order := self._next()) is not None:
+            try:
+                found = pickle.loads(process.call(pickle.dumps(order.job), SECONDS))
+            except (WorkerDied, WorkerHung):
+                with self._changed:
+                    self._ready -= 1
+                order.make_here(None)
+                return
+            if isinstance(found, MadeKernel):
+                order.made(found)
+            else:
+                order.failed(found)
+
+    def _next(self) -> _Order | None:
+        with self._changed:
+            while not self._waiting and not self._is_closed:
+                self._changed.wait()
+            return self._waiting.popleft() if self._waiting and not self._is_closed else None
