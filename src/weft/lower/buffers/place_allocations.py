@@ -183,20 +183,35 @@ def _fills(use: Use, dims: Sequence[int], around: Place) -> bool:
     moving = [d for d in dims if inside[d]]
     alone = [d for d in moving if all(set(inside[d]).isdisjoint(inside[k]) for k in moving if k != d)]
     rest = [d for d in moving if d not in alone or not _is_dense(use, d, inside[d])]
-    return not rest or _are_whole(use, rest, {v for d in rest for v in inside[d]})
+    return not rest or _are_as_many(use, rest, {v for d in rest for v in inside[d]}, around)
 
 
-def _are_whole(use: Use, dims: Sequence[int], variables: Collection[Var]) -> bool:
-    """Tells whether *use* accesses all elements of the buffer along *dims*, as the loops over *variables* run."""
-    bounds = use.place.bounds
-    loops = {
-        v: high + ONE for v, (low, high) in bounds.ranges.items() if v in variables and low is ZERO and high is not None
-    }
-    if len(loops) < len(variables) or any(first is not last for first, last in (use.box[d] for d in dims)):
+def _are_as_many(use: Use, dims: Sequence[int], variables: Collection[Var], around: Place) -> bool:
+    """Tells whether the loops over *variables* access as many different elements as the box along *dims* has."""
+    bounds, ends = use.place.bounds, relaxed(use, around)
+    indices = [use.box[d][0] for d in dims]
+    used = {v for i in indices for v in free_vars(i)}
+    ranges = {v: bounds.ranges.get(v, (None, None)) for v in used}
+    extents = {v: high + ONE for v, (low, high) in ranges.items() if low is ZERO and high is not None}
+    if not extents.keys() >= set(variables) or any(use.box[d][0] is not use.box[d][1] for d in dims):
         return False
-    indices, shape = [use.box[d][0] for d in dims], [use.buffer.shape[d] for d in dims]
-    found = detect_iter_map(indices, loops, TRUE, shape, bounds)
-    return found is not None and found.surjective
+    elements: Expr = ONE
+    for d in dims:
+        end = ends[d]
+        if end is None:
+            return False
+        elements *= simplify(end[1] - end[0] + ONE, bounds)
+    count: Expr = ONE
+    for v in variables:
+        count *= extents[v]
+    if simplify(elements - count, bounds) is not ZERO:
+        return False
+    shape = [use.buffer.shape[d] for d in dims]
+    inner = {
+        v: n for v, n in extents.items() if v in variables
+    }  # an outer loop may be a base, or the digit of a quotient
+    maps = [detect_iter_map(indices, loops, TRUE, shape, bounds) for loops in (inner, extents)]
+    return any(found is not None and found.injective for found in maps)
 
 
 def _is_dense(use: Use, d: int, variables: Sequence[Var]) -> bool:
