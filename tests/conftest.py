@@ -33,6 +33,9 @@ COLLECTED = pytest.StashKey[list[pytest.Item]]()
 os.environ["WEFT_PACK_DIR"] = ""
 """No pack of records is used, here and in processes that tests start: no test depends on what was tuned on a machine."""
 
+os.environ["WEFT_COMPILE_PROCESSES"] = "1"
+"""Tests run on all processors already."""
+
 if os.environ.get(LEVEL):
     import tests.support.level.sitecustomize
 

@@ -1,6 +1,6 @@
 """Measures the alternatives of the decisions in this folder: `python docs/design/measure.py 4` prints the figures of 0004.
 
-Times are processor time of one thread (0032: of the clock; 0047: of all), the best of several runs.
+Times are processor time of one thread (0032 and 0083: of the clock; 0047: of all), the best of several runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from measure_compiling import compiling, second_process
+from measure_compiling import compiling, processes, second_process
 from measure_operators import algorithms, regions
 from timing import best
 
@@ -370,6 +370,7 @@ DECISIONS = {
     43: algorithms,
     46: regions,
     47: second_process,
+    83: processes,
 }
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Measures how compiling uses processors: decisions 0032 and 0047 of `measure.py`."""
+"""Measures how compiling uses processors: decisions 0032, 0047 and 0083 of `measure.py`."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from weft.driver.build import build
 from weft.driver.calibrate import target_here
 from weft.frontends.onnx.importer import from_onnx
 from weft.loop import parse_program, print_program
+from weft.native import _rt
 
 IMPORTS = "import time, weft.driver.kernel, weft.codegen.llvm.backend; print(time.process_time())"
 """What a process has to do before it can make a kernel."""
@@ -63,6 +65,43 @@ def second_process() -> None:
         f"on two cores at least {without:.2f} s in one process, {shared:.2f} in two; on many {python:.2f} and ", end=""
     )
     print(f"{python - kernels[0] / 2:.2f}")
+
+
+def processes() -> None:
+    """0083: compiling ResNet-18, and a chain of products, from nothing, in one process and in as many as there are processors."""
+    for name, model in (("ResNet-18", "resnet18()"), ("60 products of different widths", "chain()")):
+        taken = {count: [float(_compiled(model, count)) for _ in range(3)] for count in (1, _rt.cpus())}
+        found = ", ".join([f"{count} {min(times):.1f} s" for count, times in taken.items()])
+        print(f"{name}, processes and the least of three times: {found}")
+
+
+CHAIN = """
+import time, weft
+from weft.cli.demo_models import resnet18
+from weft.cli.onnx_builder import GraphBuilder
+
+def chain():
+    g = GraphBuilder("chain")
+    made = g.input("x", [16, 64])
+    for n in range(64, 64 + 60 * 4, 4):
+        made = g.op("Relu", g.op("MatMul", made, g.normal((n, n + 4), 0.1)))
+    g.output(made, "y")
+    return g.model()
+
+model = MODEL
+start = time.perf_counter()
+weft.compile(model, cache=False)
+print(time.perf_counter() - start)
+"""
+
+
+def _compiled(model: str, count: int) -> str:
+    """Returns the seconds that a process of its own takes to compile *model* in so many processes."""
+    code = CHAIN.replace("MODEL", model)
+    environment = {**os.environ, "WEFT_COMPILE_PROCESSES": str(count)}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, check=True, text=True
+    ).stdout
 
 
 def _taken(work: Callable[[], object]) -> float:

@@ -153,8 +153,8 @@ def build(
         source, files = read_model(model, shapes, chosen.states)
         source = check_host_operators(with_states(source, chosen), machine)
         hashes = pool.submit(hash_files, files)
-        count = 0 if chosen.verify else worker_count(len(source.nodes))
-        workers = stack.enter_context(kernel_workers(count))
+        is_alone = chosen.verify or choose is not cheapest
+        workers = stack.enter_context(kernel_workers(0 if is_alone else worker_count(source)))
         graphs = GraphStages(source, machine, chosen, cache, pool, clock)
         fused, planner, graph_record = graphs.decided(choose, graph_plan, records)
         if machine.kind == "grid":

@@ -20,13 +20,19 @@ from typing import Final
 
 from weft.driver.groups.kernel_jobs import KernelJob, MadeKernel, job_of
 from weft.driver.kernel import Kernel, WantedKernel
+from weft.graph import Graph
+from weft.native import _rt
+from weft.support.errors import InputError
 from weft.support.worker_process import WorkerDied, WorkerHung, WorkerProcess
 
 MODULE: Final = "weft.driver.groups.kernel_worker"
 """The module that a process runs."""
 
-NODES: Final = 32
-"""The operators of a model for each process beside the first: so many kernels take longer than the imports of a process."""
+PROCESSES: Final = "WEFT_COMPILE_PROCESSES"
+"""The variable that limits the processes of a compilation, the first among them: with 1 there are no others."""
+
+CALLS: Final = 24
+"""The different calls of operators in a model for each process beside the first: their kernels take longer than its imports."""
 
 MOST: Final = 8
 """The most processes: each takes a hundred megabytes, and this one has to keep them busy."""
@@ -38,10 +44,22 @@ SECONDS: Final = 120.0
 """The time after which a process is taken to hang, and killed."""
 
 
-def worker_count(nodes: int) -> int:
-    """Returns how many processes beside this one are worth starting for a model of so many operators."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores - 1, nodes // NODES, MOST) if _can_start() else 0
+def worker_count(graph: Graph) -> int:
+    """Returns how many processes beside this one are worth starting for a model.
+
+    Raises `InputError` where the variable that limits them has no number.
+    """
+    calls = {(n.op, tuple([None if v is None else v.type for v in n.inputs])) for n in graph.nodes}
+    return min(_rt.cpus() - 1, len(calls) // CALLS, MOST, _limit() - 1) if _can_start() else 0
+
+
+def _limit() -> int:
+    given = os.environ.get(PROCESSES, str(MOST + 1))
+    if not given.isdecimal() or int(given) < 1:
+        raise InputError(
+            f"{PROCESSES} is {given!r}", hint="give a number of processes, such as 1 for no others, or unset it"
+        )
+    return int(given)
 
 
 def _can_start() -> bool:
@@ -110,6 +128,18 @@ class KernelWorkers:
         self._processes: list[WorkerProcess] = []
         for t in self._threads:
             t.start()
+
+    @property
+    def ready(self) -> int:
+        """How many processes have started, and go on."""
+        with self._changed:
+            return self._ready
+
+    @property
+    def pids(self) -> list[int]:
+        """The numbers of the processes."""
+        with self._changed:
+            return [p.pid for p in self._processes]
 
     def offer(self, wanted: WantedKernel) -> Future[Kernel] | None:
         """Returns the kernel to come; None where no process is free for it, or it can't be told to one."""
