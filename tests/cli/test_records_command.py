@@ -225,7 +225,7 @@ def test_bench_follows_records(cli: Cli, mlp_weft: Path) -> None:
     )
 
 
-@pytest.mark.filterwarnings("always::weft.driver.recorded_plans.RecordWarning")
+@pytest.mark.filterwarnings("always::weft.driver.recorded.recorded_plans.RecordWarning")
 def test_a_record_that_no_longer_applies_is_one_line(cli: Cli) -> None:
     made = weft.build(mlp(widths=(24, 10)), "cpu")
     tune(Path("tune.db"), mlp(widths=(24, 10)), lambda request, target: "dense: Magic()\n")

@@ -18,8 +18,8 @@ from weft.cost import parse_plan
 from weft.driver.build import Compilation
 from weft.driver.hardware import hardware_of
 from weft.driver.options import CompileOptions
-from weft.driver.recorded_plans import RecordWarning
-from weft.driver.workloads import graph_workload, kernel_workload
+from weft.driver.recorded.recorded_plans import RecordWarning
+from weft.driver.recorded.workloads import graph_workload, kernel_workload
 from weft.records import SHIPPED, Pack, Store
 from weft.targets import host
 

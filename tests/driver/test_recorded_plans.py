@@ -19,8 +19,8 @@ from weft.driver.cache.code_cache import default_cache
 from weft.driver.hardware import hardware_of
 from weft.driver.kernel_request import KernelRequest
 from weft.driver.options import CompileOptions
-from weft.driver.recorded_plans import RecordWarning
-from weft.driver.workloads import kernel_workload
+from weft.driver.recorded.recorded_plans import RecordWarning
+from weft.driver.recorded.workloads import kernel_workload
 from weft.graph import print_graph
 from weft.records import Store
 from weft.runtime.model import Model

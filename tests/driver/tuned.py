@@ -16,7 +16,7 @@ from weft.driver.cache.code_cache import default_cache
 from weft.driver.hardware import hardware_of
 from weft.driver.kernel_request import KernelRequest
 from weft.driver.options import CompileOptions
-from weft.driver.workloads import graph_workload, kernel_workload
+from weft.driver.recorded.workloads import graph_workload, kernel_workload
 from weft.records import Record, Store, Workload
 from weft.schedule import carry_out
 from weft.targets import Target

@@ -12,7 +12,6 @@ from typing import Any
 
 from weft.codegen import backend_of
 from weft.cost import Choose, Choosing, Following, Plan, Planner, Question, cheapest
-from weft.driver.best_records import BestRecords
 from weft.driver.cache.cache_key import Shapes
 from weft.driver.cache.code_cache import Cache
 from weft.driver.calibrate import target_here
@@ -35,7 +34,8 @@ from weft.driver.make_package import make_package
 from weft.driver.options import CompileOptions
 from weft.driver.progress import Clock, Progress, Span
 from weft.driver.python_settings import tuned_for_compiling
-from weft.driver.recorded_plans import (
+from weft.driver.recorded.best_records import BestRecords
+from weft.driver.recorded.recorded_plans import (
     NO_LONGER_APPLIES,
     leave_out,
     recorded_graph_plan,

@@ -16,7 +16,7 @@ from weft.driver.kernel_request import KernelRequest
 from weft.driver.measure.device_profile import kernel_seconds
 from weft.driver.measure.profile import Profiler
 from weft.driver.measure.roofline import Standing, work_of_program
-from weft.driver.workloads import kernel_workload
+from weft.driver.recorded.workloads import kernel_workload
 from weft.loop import Program, canonical_text, print_program, structure_text
 from weft.records import KERNEL, Workload
 from weft.schedule import carry_out

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from weft.codegen import backend_facts
-from weft.driver.best_records import BestRecords
 from weft.driver.cache.code_cache import Cache
 from weft.driver.cache.source_hash import source_hash
 from weft.driver.options import CompileOptions
+from weft.driver.recorded.best_records import BestRecords
 from weft.support.digest import digest
 from weft.support.dim import Dim
 from weft.support.registry import added_names

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from functools import partial
 
-from weft.driver.best_records import BestRecords
 from weft.driver.cache.code_cache import Cache
 from weft.driver.groups.kernel_workers import KernelWorkers
 from weft.driver.kernel import Kernel, make_kernel
 from weft.driver.kernel_request import KernelRequest
 from weft.driver.options import CompileOptions
 from weft.driver.progress import Clock
-from weft.driver.recorded_plans import leave_out, with_recorded_plan
+from weft.driver.recorded.best_records import BestRecords
+from weft.driver.recorded.recorded_plans import leave_out, with_recorded_plan
 from weft.support.errors import LoweringError
 from weft.support.unique_names import UniqueNames
 from weft.targets import Target

@@ -11,7 +11,7 @@ import pickle
 import sys
 from dataclasses import replace
 
-from weft.driver.groups.kernel_jobs import KernelJob, MadeKernel, carry_out_job
+from weft.driver.groups.kernel_jobs import PROCESSES, KernelJob, MadeKernel, carry_out_job
 from weft.driver.python_settings import tuned_for_compiling
 from weft.support.errors import RuntimeFailure
 from weft.support.worker_side import end_with, serve, take_pipes
@@ -38,7 +38,9 @@ def answer(request: bytes) -> bytes:
         try:
             return pickle.dumps(error)
         except Exception:
-            return pickle.dumps(RuntimeFailure(f"{type(error).__name__}: {error}"))
+            return pickle.dumps(
+                RuntimeFailure(f"{type(error).__name__}: {error}", hint=f"{PROCESSES}=1 shows all of it")
+            )
 
 
 if __name__ == "__main__":

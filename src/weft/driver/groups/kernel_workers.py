@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Condition, Thread
 from typing import Final
 
-from weft.driver.groups.kernel_jobs import KernelJob, MadeKernel, job_of
+from weft.driver.groups.kernel_jobs import PROCESSES, KernelJob, MadeKernel, job_of
 from weft.driver.kernel import Kernel, WantedKernel
 from weft.graph import Graph
 from weft.native import _rt
@@ -27,9 +27,6 @@ from weft.support.worker_process import WorkerDied, WorkerHung, WorkerProcess
 
 MODULE: Final = "weft.driver.groups.kernel_worker"
 """The module that a process runs."""
-
-PROCESSES: Final = "WEFT_COMPILE_PROCESSES"
-"""The variable that limits the processes of a compilation, the first among them: with 1 there are no others."""
 
 CALLS: Final = 24
 """The different calls of operators in a model for each process beside the first: their kernels take longer than its imports."""

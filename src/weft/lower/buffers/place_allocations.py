@@ -12,7 +12,7 @@ writes of the same iteration that do not depend on the previous contents.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.ir import (
@@ -190,28 +190,42 @@ def _are_as_many(use: Use, dims: Sequence[int], variables: Collection[Var], arou
     """Tells whether the loops over *variables* access as many different elements as the box along *dims* has."""
     bounds, ends = use.place.bounds, relaxed(use, around)
     indices = [use.box[d][0] for d in dims]
-    used = {v for i in indices for v in free_vars(i)}
-    ranges = {v: bounds.ranges.get(v, (None, None)) for v in used}
-    extents = {v: high + ONE for v, (low, high) in ranges.items() if low is ZERO and high is not None}
-    if not extents.keys() >= set(variables) or any(use.box[d][0] is not use.box[d][1] for d in dims):
+    extents = _extents({v for i in indices for v in free_vars(i)}, bounds)
+    is_single = all(use.box[d][0] is use.box[d][1] for d in dims)
+    if not is_single or not extents.keys() >= set(variables):
         return False
-    elements: Expr = ONE
-    for d in dims:
-        end = ends[d]
-        if end is None:
-            return False
-        elements *= simplify(end[1] - end[0] + ONE, bounds)
-    count: Expr = ONE
-    for v in variables:
-        count *= extents[v]
-    if simplify(elements - count, bounds) is not ZERO:
+    elements, count = _product([_width(ends[d]) for d in dims]), _product([extents[v] for v in variables])
+    if elements is None or count is None or simplify(elements - count, bounds) is not ZERO:
         return False
-    shape = [use.buffer.shape[d] for d in dims]
     inner = {
         v: n for v, n in extents.items() if v in variables
     }  # an outer loop may be a base, or the digit of a quotient
-    maps = [detect_iter_map(indices, loops, TRUE, shape, bounds) for loops in (inner, extents)]
-    return any(found is not None and found.injective for found in maps)
+    return any(_is_injective(indices, loops, [use.buffer.shape[d] for d in dims], bounds) for loops in (inner, extents))
+
+
+def _is_injective(indices: Sequence[Expr], loops: Mapping[Var, Expr], shape: Sequence[Expr], bounds: Bounds) -> bool:
+    found = detect_iter_map(indices, loops, TRUE, shape, bounds)
+    return found is not None and found.injective
+
+
+def _extents(variables: Collection[Var], bounds: Bounds) -> dict[Var, Expr]:
+    """Returns the extents of those variables that are loops from 0."""
+    ranges = {v: bounds.ranges.get(v, (None, None)) for v in variables}
+    return {v: high + ONE for v, (low, high) in ranges.items() if low is ZERO and high is not None}
+
+
+def _width(end: End | None) -> Expr | None:
+    return None if end is None else simplify(end[1] - end[0] + ONE, end[2])
+
+
+def _product(factors: Iterable[Expr | None]) -> Expr | None:
+    """Returns the product; None if a factor is not known."""
+    made: Expr = ONE
+    for f in factors:
+        if f is None:
+            return None
+        made *= f
+    return made
 
 
 def _is_dense(use: Use, d: int, variables: Sequence[Var]) -> bool:

@@ -12,7 +12,7 @@ from typing import Final
 
 import weft
 from weft.driver.kernel_request import KernelRequest
-from weft.driver.workloads import kernel_workload
+from weft.driver.recorded.workloads import kernel_workload
 from weft.records import Hardware, Measurement, Store, workload_digest
 
 CALL: Final = "call"

@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from weft.cost import Plan, Planner
-from weft.driver.best_records import BestRecords
 from weft.driver.build import Compilation, build, fuse_graph, kernel_requests, optimize_graph, values_in_place
 from weft.driver.cache.code_cache import Cache
 from weft.driver.kernel_request import KernelRequest
 from weft.driver.options import CompileOptions
-from weft.driver.recorded_plans import with_recorded_plan
+from weft.driver.recorded.best_records import BestRecords
+from weft.driver.recorded.recorded_plans import with_recorded_plan
 from weft.graph import FusedGraph, Graph
 from weft.targets import Target
 

@@ -22,7 +22,7 @@ from weft.cost import Choosing, Following, Plan, parse_plan
 from weft.driver.build import Compilation
 from weft.driver.cache.code_cache import Cache
 from weft.driver.options import CompileOptions
-from weft.driver.workloads import graph_workload
+from weft.driver.recorded.workloads import graph_workload
 from weft.records import Hardware, Measurement, Store
 from weft.support.errors import LoweringError, ParseError, RuntimeFailure, ScheduleError, WeftError
 from weft.tune.graph.call_times import ORIGIN, CallTimes

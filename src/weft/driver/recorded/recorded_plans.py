@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Final
 
 from weft.cost import Plan, parse_plan
-from weft.driver.best_records import BestRecords
 from weft.driver.kernel import naming
 from weft.driver.kernel_request import KernelRequest
-from weft.driver.workloads import graph_workload
+from weft.driver.recorded.best_records import BestRecords
+from weft.driver.recorded.workloads import graph_workload
 from weft.graph import Graph
 from weft.records import Record
 from weft.support.errors import LoweringError, ParseError, ScheduleError, WeftError

@@ -21,9 +21,9 @@ from weft.driver import build as building
 from weft.driver.build import build
 from weft.driver.cache.code_cache import Cache
 from weft.driver.groups import kernel_workers as workers_module
-from weft.driver.groups.kernel_jobs import KernelJob, job_of
+from weft.driver.groups.kernel_jobs import PROCESSES, KernelJob, job_of
 from weft.driver.groups.kernel_worker import answer
-from weft.driver.groups.kernel_workers import PROCESSES, KernelWorkers, kernel_workers, worker_count
+from weft.driver.groups.kernel_workers import KernelWorkers, kernel_workers, worker_count
 from weft.driver.kernel import Kernel, make_kernel
 from weft.driver.kernel_request import KernelRequest
 from weft.frontends import to_graph
