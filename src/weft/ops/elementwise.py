@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -125,6 +125,10 @@ def _larger(a: Any, b: Any) -> Expr:
     return maximum(as_expr(a, INDEX), as_expr(b, INDEX))
 
 
+_MINIMUM: Final = elementwise(np.minimum, _smaller)
+_MAXIMUM: Final = elementwise(np.maximum, _larger)
+
+
 def _itself(a: Any) -> Any:
     """Rounds a size, which is a whole number."""
     return a
@@ -133,8 +137,8 @@ def _itself(a: Any) -> Any:
 _define_binary("add", Add, fold=elementwise(np.add, lambda a, b: a + b))
 _define_binary("sub", Sub, fold=elementwise(np.subtract, lambda a, b: a - b))
 _define_binary("mul", Mul, fold=elementwise(np.multiply, lambda a, b: a * b))
-_define_binary("minimum", Min, fold=elementwise(np.minimum, _smaller))
-_define_binary("maximum", Max, fold=elementwise(np.maximum, _larger))
+_define_binary("minimum", Min, fold=_MINIMUM)
+_define_binary("maximum", Max, fold=_MAXIMUM)
 _define_binary("bit_and", BitAnd)
 _define_binary("bit_or", BitOr)
 _define_binary("bit_xor", BitXor)
@@ -323,7 +327,12 @@ def gelu(x: Tensor, *, approximate: bool = False) -> Tensor:
     return map_tensors("gelu", by_tanh if approximate else exact, x)
 
 
-@operator("clip")
+def _fold_clip(x: Array, low: Array | None = None, high: Array | None = None) -> Array:
+    made = x if low is None else _MAXIMUM.compute(x, low)
+    return made if high is None else _MINIMUM.compute(made, high)
+
+
+@operator("clip", fold=Fold(_fold_clip, on_sizes=True, takes_absent=True))
 def clip(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
     """Keeps the elements between *low* and *high*, both scalars, either of which may be absent."""
     bounds = [b for b in (low, high) if b is not None]

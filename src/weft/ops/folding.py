@@ -36,12 +36,14 @@ class Fold:
     The result has the element type of operand *typed_by*; for None it has that of the attribute `dtype`, or that of the array
     computed. Where an operand holds symbolic sizes, those of an operator *on_sizes* are given as arrays of objects, all of them
     whole numbers; *compute_float_sizes* then takes the place of *compute* for sizes that the model has converted to floats.
+    Optional operands that are absent are None; there are none but for an operator that *takes_absent* ones.
     """
 
     compute: Callable[..., Any]
     typed_by: int | None = 0
     on_sizes: bool = False
     compute_float_sizes: Callable[..., Any] | None = None
+    takes_absent: bool = False
 
 
 def elementwise(

@@ -230,6 +230,23 @@ CHAINS: dict[str, tuple[list[NodeProto], Sequence[int | str], str]] = {
         ],
         ("n", "t", 6), "f32[(n * 6), t]",
     ),
+    "padding that is not below zero, in floats": (
+        [
+            *shape_of("x", 1, "t"), node("Cast", "t", "tf", to=TensorProto.FLOAT),
+            node("Constant", "", "five", value_float=5.0), node("Sub", "five tf", "lacking"),
+            node("Constant", "", "none", value_float=0.0), node("Clip", "lacking none", "f"),
+            node("Cast", "f", "more", to=TensorProto.INT64), constant("zeros", 0, 0, 0, 0), constant("end", 0),
+            node("Concat", "zeros more end", "p", axis=0), node("Pad", "x p"),
+        ],
+        ("n", 3, 6), "f32[n, 5, 6]",
+    ),
+    "at most so many": (
+        [
+            *shape_of("x", 1, "t"), node("Constant", "", "low", value_int=1), node("Constant", "", "high", value_int=4),
+            node("Clip", "t low high", "end"), constant("zero", 0), constant("one", 1), node("Slice", "x zero end one"),
+        ],
+        ("n", "t", 6), "f32[n, min(t, 4), 6]",
+    ),
     "all but the last": (
         [
             *shape_of("x", 1, "t"), constant("one", 1), node("Sub", "t one", "end"), constant("zero", 0),

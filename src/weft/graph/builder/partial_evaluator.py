@@ -62,7 +62,7 @@ class PartialEvaluator:
 
         Where symbolic sizes have to be equal and are not known to be, calls check it.
         """
-        constants = [v for v in inputs if isinstance(v, CompileTimeConstant)]
+        constants = [v for v in inputs if v is None or isinstance(v, CompileTimeConstant)]
         if len(constants) == len(inputs):
             try:
                 with least_sizes(self.least):
@@ -96,10 +96,16 @@ class PartialEvaluator:
                     self.least[var] = least
 
 
-def fold(op: str, inputs: Sequence[CompileTimeConstant], attributes: dict[str, Any]) -> list[CompileTimeConstant]:
-    """Evaluates the operator *op*; raises `NotFoldable` where that is impossible or too expensive at compile time."""
+def fold(
+    op: str, inputs: Sequence[CompileTimeConstant | None], attributes: dict[str, Any]
+) -> list[CompileTimeConstant]:
+    """Evaluates the operator *op*, None for absent operands; raises `NotFoldable` where that is impossible or too expensive at
+    compile time.
+    """
     how = OPERATORS[op].fold if op in OPERATORS else None
-    if how is None or sum(k.array.size for k in inputs) > LARGEST_FOLD:
+    if how is None or sum(0 if k is None else k.array.size for k in inputs) > LARGEST_FOLD:
+        raise NotFoldable
+    if None in inputs and not how.takes_absent:
         raise NotFoldable
     compute, arrays = _computation(how, inputs)
     with np.errstate(all="ignore"):
@@ -107,16 +113,20 @@ def fold(op: str, inputs: Sequence[CompileTimeConstant], attributes: dict[str, A
             made = compute(*arrays, **attributes)
         except (IndexError, TypeError, ValueError):  # they do not fit together, as the operator will say
             raise NotFoldable from None
-    dtype = inputs[how.typed_by].dtype if inputs and how.typed_by is not None else attributes.get("dtype")
+    typed_by = inputs[how.typed_by] if inputs and how.typed_by is not None else None
+    dtype = attributes.get("dtype") if typed_by is None else typed_by.dtype
     return [_result(np.asarray(r), dtype) for r in (made if isinstance(made, list) else [made])]
 
 
-def _computation(how: Fold, inputs: Sequence[CompileTimeConstant]) -> tuple[Callable[..., Any], list[Array]]:
+def _computation(
+    how: Fold, inputs: Sequence[CompileTimeConstant | None]
+) -> tuple[Callable[..., Any], list[Array | None]]:
     """Returns the function that evaluates the operator, and the elements of *inputs* in the types that it takes."""
-    if not (how.on_sizes and any(k.symbolic for k in inputs)):
-        return how.compute, [_computable(k) for k in inputs]
-    on_floats = how.compute_float_sizes if inputs[0].dtype.is_float else None
-    return on_floats or how.compute, [_whole(k.array) for k in inputs]
+    given = [k for k in inputs if k is not None]
+    if not (how.on_sizes and any(k.symbolic for k in given)):
+        return how.compute, [None if k is None else _computable(k) for k in inputs]
+    on_floats = how.compute_float_sizes if given[0].dtype.is_float else None
+    return on_floats or how.compute, [None if k is None else _whole(k.array) for k in inputs]
 
 
 def _computable(constant: CompileTimeConstant) -> Array:
