@@ -6,8 +6,9 @@ import os
 import pickle
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,16 +22,16 @@ from weft.driver import build as building
 from weft.driver.build import build
 from weft.driver.cache.code_cache import Cache
 from weft.driver.groups import kernel_workers as workers_module
-from weft.driver.groups.kernel_jobs import PROCESSES, KernelJob, job_of
+from weft.driver.groups.kernel_jobs import job_of
 from weft.driver.groups.kernel_worker import answer
-from weft.driver.groups.kernel_workers import KernelWorkers, kernel_workers, worker_count
+from weft.driver.groups.kernel_workers import PROCESSES, KernelWorkers, kernel_workers, worker_count
 from weft.driver.kernel import Kernel, make_kernel
-from weft.driver.kernel_request import KernelRequest
+from weft.driver.kernel_request import KernelRequest, Tensors
 from weft.frontends import to_graph
 from weft.graph import Graph
 from weft.loop import canonical_text, parse_program
 from weft.native import _rt
-from weft.support.errors import InputError, LoweringError, ParseError
+from weft.support.errors import InputError, LoweringError
 from weft.targets import host
 from weft.te import compute, placeholder
 
@@ -133,10 +134,14 @@ def test_a_system_without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(build(network()).kernels) > 6
 
 
+def scaled(size: int) -> Callable[[], Tensors]:
+    x = placeholder((size,), name="x")
+    y = compute((size,), lambda i: x[i] * 2.0, name="y")
+    return lambda: ((x,), (y,))
+
+
 def doubled() -> KernelRequest:
-    x = placeholder((64,), name="x")
-    y = compute((64,), lambda i: x[i] * 2.0, name="y")
-    return KernelRequest("doubled", lambda: ((x,), (y,)), source="node 7")
+    return KernelRequest("doubled", scaled(64), source="node 7")
 
 
 def test_errors_are_those_of_this_process(one: KernelWorkers) -> None:
@@ -155,10 +160,32 @@ def test_errors_are_those_of_this_process(one: KernelWorkers) -> None:
     assert {s.thread for s in made.spans} > {one.pids[0]}
 
 
+def test_a_job_that_cannot_be_sent_is_done_here(one: KernelWorkers, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(job: object) -> bytes:
+        raise TypeError("cannot pickle it")
+
+    monkeypatch.setattr("weft.driver.groups.kernel_workers.pickle.dumps", refuse)
+    made = make_kernel(doubled(), host(), None, None, elsewhere=one).result()
+    assert one.pids[0] not in {s.thread for s in made.spans}
+
+
+def test_claims_are_given_back_at_the_end(tmp_path: Path) -> None:
+    """A compilation that ends early leaves none behind, for which the next one would wait."""
+    cache = Cache(tmp_path)
+    with ready(1) as workers:
+        for n in range(3):
+            wide = KernelRequest(f"wide_{n}", scaled(4096 + n))
+            make_kernel(wide, host(), cache, None, elsewhere=workers)
+    start = time.monotonic()
+    for n in range(3):
+        assert make_kernel(KernelRequest(f"wide_{n}", scaled(4096 + n)), host(), cache, None).result().module.data
+    assert time.monotonic() - start < 60
+
+
 def test_an_answer_is_always_one() -> None:
     job = job_of(doubled(), host())
     assert job is not None
-    assert isinstance(pickle.loads(answer(pickle.dumps(KernelJob(**{**vars(job), "program": "def"})))), ParseError)
+    assert pickle.loads(answer(pickle.dumps(replace(job, program="def")))).startswith("TextError: ")
 
 
 def test_what_no_text_tells_is_made_here() -> None:

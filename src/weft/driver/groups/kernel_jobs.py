@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from weft.cost import cheapest, parse_plan
 from weft.driver.cache.lock import Claim
@@ -13,9 +12,6 @@ from weft.driver.kernel_request import KernelRequest
 from weft.driver.progress import Span
 from weft.loop import parse_program
 from weft.targets import Target
-
-PROCESSES: Final = "WEFT_COMPILE_PROCESSES"
-"""The variable that limits the processes of a compilation, the first among them: with 1 there are no others."""
 
 
 @dataclass(frozen=True)

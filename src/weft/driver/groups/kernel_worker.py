@@ -11,9 +11,8 @@ import pickle
 import sys
 from dataclasses import replace
 
-from weft.driver.groups.kernel_jobs import PROCESSES, KernelJob, MadeKernel, carry_out_job
+from weft.driver.groups.kernel_jobs import KernelJob, MadeKernel, carry_out_job
 from weft.driver.python_settings import tuned_for_compiling
-from weft.support.errors import RuntimeFailure
 from weft.support.worker_side import end_with, serve, take_pipes
 
 
@@ -28,19 +27,13 @@ def main(parent: int) -> None:
 
 
 def answer(request: bytes) -> bytes:
-    """Carries out a pickled job; returns the pickle of a `MadeKernel`, or of the exception that making it raised."""
-    job: KernelJob = pickle.loads(request)
+    """Carries out a pickled job; returns the pickle of a `MadeKernel`, or of an error in words, which the parent meets itself."""
     try:
+        job: KernelJob = pickle.loads(request)
         made = carry_out_job(job)
-        own = [replace(s, thread=os.getpid()) for s in made.spans]
-        return pickle.dumps(MadeKernel(made.data, own))
     except Exception as error:
-        try:
-            return pickle.dumps(error)
-        except Exception:
-            return pickle.dumps(
-                RuntimeFailure(f"{type(error).__name__}: {error}", hint=f"{PROCESSES}=1 shows all of it")
-            )
+        return pickle.dumps(f"{type(error).__name__}: {error}")
+    return pickle.dumps(MadeKernel(made.data, [replace(s, thread=os.getpid()) for s in made.spans]))
 
 
 if __name__ == "__main__":

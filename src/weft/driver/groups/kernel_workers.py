@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Condition, Thread
 from typing import Final
 
-from weft.driver.groups.kernel_jobs import PROCESSES, KernelJob, MadeKernel, job_of
+from weft.driver.groups.kernel_jobs import KernelJob, MadeKernel, job_of
 from weft.driver.kernel import Kernel, WantedKernel
 from weft.graph import Graph
 from weft.native import _rt
@@ -27,6 +27,9 @@ from weft.support.worker_process import WorkerDied, WorkerHung, WorkerProcess
 
 MODULE: Final = "weft.driver.groups.kernel_worker"
 """The module that a process runs."""
+
+PROCESSES: Final = "WEFT_COMPILE_PROCESSES"
+"""The variable that limits the processes of a compilation, the first among them: with 1 there are no others."""
 
 CALLS: Final = 24
 """The different calls of operators in a model for each process beside the first: their kernels take longer than its imports."""
@@ -80,41 +83,46 @@ def kernel_workers(count: int) -> Iterator[KernelWorkers | None]:
 
 @dataclass(frozen=True, eq=False)
 class _Order:
-    """A kernel on its way: by a worker, or by whoever takes it back."""
+    """A kernel on its way: by a process, or by whoever takes it back."""
 
     wanted: WantedKernel
     job: KernelJob
     future: Future[Kernel] = field(default_factory=Future)
 
-    def made(self, made: MadeKernel) -> None:
-        """Settles the order with what a worker made."""
+    def settle(self, made: MadeKernel) -> None:
+        """Takes what a process made."""
         try:
             kernel = self.wanted.keep(made.data)
-            self.future.set_result(replace(kernel, name=self.job.name, spans=(self.wanted.formed, *made.spans)))
-        except BaseException as error:
-            self.failed(error)
-
-    def failed(self, error: BaseException) -> None:
-        """Settles the order with an error."""
-        self.wanted.claim.release()
-        self.future.set_exception(error)
+        except Exception as error:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(replace(kernel, spans=(self.wanted.formed, *made.spans)))
 
     def make_here(self, pool: Executor | None) -> None:
         """Makes the kernel in this process."""
         try:
-            self.wanted.make(pool).add_done_callback(self._settle)
+            self.wanted.make(pool).add_done_callback(self._follow)
         except BaseException as error:
             self.future.set_exception(error)
 
-    def _settle(self, own: Future[Kernel]) -> None:
+    def _follow(self, own: Future[Kernel]) -> None:
         if (error := own.exception()) is not None:
             self.future.set_exception(error)
         else:
             self.future.set_result(own.result())
 
+    def drop(self) -> None:
+        """Gives the kernel up, so that others may make it."""
+        self.wanted.claim.release()
+        self.future.cancel()
+
 
 class KernelWorkers:
-    """Processes that take kernels as they are free; the order of a process that dies is made in this one."""
+    """Processes that take kernels as they are free.
+
+    This process makes what one of them could not: where it died, and where it raised an error, as it may lack what was registered
+    here. So errors are those of this process.
+    """
 
     def __init__(self, count: int) -> None:
         self._changed = Condition()
@@ -162,11 +170,14 @@ class KernelWorkers:
             return self._waiting.pop() if self._waiting else None
 
     def close(self) -> None:
-        """Ends the processes, at once."""
+        """Ends the processes, at once, and gives up what they were at."""
         with self._changed:
             self._is_closed = True
-            processes = list(self._processes)
+            processes, waiting = list(self._processes), list(self._waiting)
+            self._waiting.clear()
             self._changed.notify_all()
+        for order in waiting:
+            order.drop()
         for p in processes:
             p.kill()
         for t in self._threads:
@@ -194,21 +205,27 @@ class KernelWorkers:
             return
         with self._changed:
             self._ready += 1
-        while (order := self._next()) is not None:
-            try:
-                found = pickle.loads(process.call(pickle.dumps(order.job), SECONDS))
-            except (WorkerDied, WorkerHung):
-                with self._changed:
-                    self._ready -= 1
-                order.make_here(None)
-                return
-            if isinstance(found, MadeKernel):
-                order.made(found)
+        while process.is_alive and (order := self._next()) is not None:
+            if (made := _answered(process, order.job)) is not None:
+                order.settle(made)
+            elif self._is_closed:
+                order.drop()
             else:
-                order.failed(found)
+                order.make_here(None)
+        with self._changed:
+            self._ready -= 1
 
     def _next(self) -> _Order | None:
         with self._changed:
             while not self._waiting and not self._is_closed:
                 self._changed.wait()
             return self._waiting.popleft() if self._waiting and not self._is_closed else None
+
+
+def _answered(process: WorkerProcess, job: KernelJob) -> MadeKernel | None:
+    """Returns what a process made of *job*; None where it died of it or raised an error, or where the job can't be sent."""
+    try:
+        found = pickle.loads(process.call(pickle.dumps(job), SECONDS))
+    except Exception:  # of whatever kind: a target may have parts that a user wrote
+        return None
+    return found if isinstance(found, MadeKernel) else None
