@@ -197,10 +197,10 @@ def _are_as_many(use: Use, dims: Sequence[int], variables: Collection[Var], arou
     elements, count = _product([_width(ends[d]) for d in dims]), _product([extents[v] for v in variables])
     if elements is None or count is None or simplify(elements - count, bounds) is not ZERO:
         return False
-    inner = {
-        v: n for v, n in extents.items() if v in variables
-    }  # an outer loop may be a base, or the digit of a quotient
-    return any(_is_injective(indices, loops, [use.buffer.shape[d] for d in dims], bounds) for loops in (inner, extents))
+    shape = [use.buffer.shape[d] for d in dims]
+    inner = {v: n for v, n in extents.items() if v in variables}
+    # a loop around them may be a base, or among the digits of a quotient
+    return any(_is_injective(indices, loops, shape, bounds) for loops in (inner, extents))
 
 
 def _is_injective(indices: Sequence[Expr], loops: Mapping[Var, Expr], shape: Sequence[Expr], bounds: Bounds) -> bool:
