@@ -17,7 +17,7 @@ from tests.support.formats import READS
 import weft
 from weft.cli.onnx_builder import GraphBuilder
 from weft.codegen.llvm.backend import LlvmBackend
-from weft.driver import kernel as kernel_module
+from weft.driver import kernel_request
 from weft.support.errors import MissingFile, ScheduleError
 
 X = [("x", [2])]
@@ -278,7 +278,7 @@ def test_a_kernel_that_cannot_be_made_names_the_nodes(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(kernel_module, "schedule_program", fail)
+    monkeypatch.setattr(kernel_request, "schedule_program", fail)
     model = graph([node("Mul", "x x", "a", "/mul"), node("Relu", "a", "y", "/relu")])
     message = (
         f"Mul /mul, Relu /relu: no code could be made for it: {said}\n"

@@ -13,7 +13,7 @@ from tests.frontends.onnx.nodes import float_inputs, floats, int64s, model_of, n
 
 import weft
 from weft.cost import Choose, Plan, Step, Takes, Versions
-from weft.driver import kernel
+from weft.driver import kernel_request
 from weft.driver.build import Compilation, build
 from weft.driver.host_model import replay_model
 from weft.driver.options import CompileOptions
@@ -144,7 +144,7 @@ def test_loops_that_were_scheduled_to_be_weighed_are_not_scheduled_again(monkeyp
         scheduled.append(canonical_text(program))
         return schedule_program(program, target, choose, takes)
 
-    monkeypatch.setattr(kernel, "schedule_program", noted)
+    monkeypatch.setattr(kernel_request, "schedule_program", noted)
     made = build(softmax())
     assert len(made.kernels) == 2  # for any size, and for few terms
     assert len(scheduled) == 2
