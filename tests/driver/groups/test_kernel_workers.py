@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,7 +15,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from tests.driver.tuned import plan_of, tune
 
 import weft
 from weft.cli.onnx_builder import GraphBuilder
@@ -27,25 +31,31 @@ from weft.driver.groups.kernel_worker import answer
 from weft.driver.groups.kernel_workers import PROCESSES, KernelWorkers, kernel_workers, worker_count
 from weft.driver.kernel import Kernel, make_kernel
 from weft.driver.kernel_request import KernelRequest, Tensors
+from weft.driver.options import CompileOptions
 from weft.frontends import to_graph
 from weft.graph import Graph
 from weft.loop import canonical_text, parse_program
 from weft.native import _rt
 from weft.support.errors import InputError, LoweringError
-from weft.targets import host
+from weft.targets import Target, host
 from weft.te import compute, placeholder
 
 WIDTHS = [8, 12, 16, 20, 24, 28, 32]
 
 
 def network(widths: list[int] = WIDTHS) -> Graph:
+    """Returns the graph of `products`."""
+    return to_graph(products(widths))
+
+
+def products(widths: list[int] = WIDTHS) -> onnx.ModelProto:
     """Returns products of different widths, one after another, so that each is a kernel of its own."""
     g = GraphBuilder("widths")
     made = g.input("x", [4, widths[0]])
     for n, m in pairwise(widths):
         made = g.op("Softmax", g.op("MatMul", made, g.normal((n, m), 0.3)))
     g.output(made, "y")
-    return to_graph(g.model())
+    return g.model()
 
 
 @contextmanager
@@ -158,6 +168,23 @@ def test_errors_are_those_of_this_process(one: KernelWorkers) -> None:
     assert "node 7" in str(there.value)
     made = make_kernel(request, host(), None, None, elsewhere=one).result()  # it goes on with the next
     assert {s.thread for s in made.spans} > {one.pids[0]}
+
+
+def test_plans_of_records_are_followed_or_left_out(one: KernelWorkers, tmp_path: Path) -> None:
+    def broken(request: KernelRequest, target: Target) -> str:
+        return re.sub(r"(rows=|sizes=\()\d+", r"\1'many'", plan_of(request, target))
+
+    for name, plan in (("good", plan_of), ("broken", broken)):
+        records = tmp_path / name
+        rules = tune(records, products(), plan)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            made = build(products(), options=CompileOptions(records=str(records)))
+        followed = [r for r in made.requests.values() if r.record is not None]
+        assert len(followed) + len(warned) == len(made.kernels)
+        assert bool(warned) == (name == "broken")
+        own, by_rules = ({k.name: k.module for k in c.kernels.values()} for c in (made, rules))
+        assert (own == by_rules) == (name == "broken")  # the plans that are followed are dearer ones
 
 
 def test_a_job_that_cannot_be_sent_is_done_here(one: KernelWorkers, monkeypatch: pytest.MonkeyPatch) -> None:

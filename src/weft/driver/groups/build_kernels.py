@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from functools import partial
 
@@ -34,35 +33,45 @@ def build_kernels(
 
     A request for which *records* have a plan is replaced, in *requests*, by one with that plan.
     """
-    pending: dict[str, Future[Kernel]] = {}
+    making = partial(_making, target=target, cache=cache, pool=pool, verify=options.verify)
+    asked, pending = dict(requests), dict[str, Future[Kernel]]()
     finished: list[Future[Kernel]] = []
     clock.begin("kernels", len(requests))
-    for key, request in requests.items():
+    for key, request in asked.items():
         clock.step(len(finished))
-        own = target if request.target is None else request.target
-        start = partial(make_kernel, target=own, cache=cache, pool=pool, verify=options.verify, elsewhere=workers)
-        requests[key], pending[key] = _started(request, records, start)
+        if request.target is None:  # records are of the model's
+            requests[key] = with_recorded_plan(request, records)
+        pending[key] = making(requests[key], workers)
         pending[key].add_done_callback(finished.append)
     if workers is not None:
         workers.finish(pool)
-    for f in pending.values():
-        f.result()
+    for key, request in asked.items():
+        error = pending[key].exception()
+        if isinstance(error, LoweringError) and requests[key].record is not None:
+            leave_out(f"kernel {request.name}", error)
+            requests[key], pending[key] = request, making(request, None)
+        pending[key].result()
         clock.step(len(finished))
     names = UniqueNames(first=2)
     return {key: f.result().named(names.of(requests[key].name)) for key, f in pending.items()}
 
 
-def _started(
-    request: KernelRequest, records: BestRecords, start: Callable[[KernelRequest], Future[Kernel]]
-) -> tuple[KernelRequest, Future[Kernel]]:
-    """Returns the kernel of a *request*, and the request that it was made of: with the plan in *records*, if it applies."""
-    if request.target is not None:  # records are of the model's
-        return request, start(request)
-    followed = with_recorded_plan(request, records)
+def _making(
+    request: KernelRequest,
+    workers: KernelWorkers | None,
+    *,
+    target: Target,
+    cache: Cache | None,
+    pool: Executor,
+    verify: bool,
+) -> Future[Kernel]:
+    """Returns the kernel to come; where the plan of a record breaks the compiler, the error comes in its place."""
+    own = target if request.target is None else request.target
     try:
-        return followed, start(followed)
+        return make_kernel(request, own, cache, pool, verify=verify, elsewhere=workers)
     except LoweringError as error:
-        if followed.record is None:
+        if request.record is None:
             raise
-        leave_out(f"kernel {request.name}", error)
-        return request, start(request)
+        failed: Future[Kernel] = Future()
+        failed.set_exception(error)
+        return failed
