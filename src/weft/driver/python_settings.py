@@ -85,3 +85,12 @@ def collecting_new_objects() -> Iterator[None]:
     """
     yield
     gc.collect(YOUNGER)
+
+
+@contextmanager
+def tuned_for_a_worker() -> Iterator[None]:
+    """Has a process that does nothing but compile leave out of every search for cycles what it has imported."""
+    gc.collect()
+    gc.freeze()
+    with tuned_for_compiling():
+        yield

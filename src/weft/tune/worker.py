@@ -5,14 +5,13 @@ Jobs come as pickled calls through the standard input, results go to the standar
 
 from __future__ import annotations
 
-import gc
 import os
 import pickle
 import sys
 from collections.abc import Callable
 from typing import Any, Final
 
-from weft.driver.python_settings import tuned_for_compiling
+from weft.driver.python_settings import tuned_for_a_worker
 from weft.support.errors import RuntimeFailure
 from weft.support.worker_side import end_with, limit_memory, serve, take_pipes
 from weft.tune.measure.jobs import Failed
@@ -28,9 +27,7 @@ def main(parent: int, settings: WorkerSettings) -> None:
     end_with(parent)
     source, to = take_pipes()
     _limit(settings)
-    gc.collect()
-    gc.freeze()
-    with tuned_for_compiling():
+    with tuned_for_a_worker():
         serve(source, to, answer)
 
 

@@ -5,14 +5,13 @@ Jobs come as pickles through the standard input, results go to the standard outp
 
 from __future__ import annotations
 
-import gc
 import os
 import pickle
 import sys
 from dataclasses import replace
 
 from weft.driver.groups.kernel_jobs import KernelJob, MadeKernel, carry_out_job
-from weft.driver.python_settings import tuned_for_compiling
+from weft.driver.python_settings import tuned_for_a_worker
 from weft.support.worker_side import end_with, serve, take_pipes
 
 
@@ -20,9 +19,7 @@ def main(parent: int) -> None:
     """Makes kernels until the standard input ends."""
     end_with(parent)
     source, to = take_pipes()
-    gc.collect()
-    gc.freeze()
-    with tuned_for_compiling():
+    with tuned_for_a_worker():
         serve(source, to, answer)
 
 
