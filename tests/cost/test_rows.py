@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from weft.cost import RowsAtOnce, cheapest, rows_at_once_plans
-from weft.targets import cpu
+from weft.cost import RowsAtOnce, cheapest, patch_plans, rows_at_once_plans
+from weft.targets import cpu, parse_target
 
 MACHINE = cpu("avx2").having(l1=32 << 10)
 
@@ -30,3 +30,10 @@ def test_enough_are_left_for_every_core() -> None:
 def test_few_are_left_for_a_last_step() -> None:
     assert rows([64, 11], 80) == 11
     assert rows([640, 17], 80) == 16
+
+
+def test_cores_share_the_stages_of_few_patches_but_a_grid_has_no_loop_around_it() -> None:
+    machine, grid = MACHINE.having(cores=8), parse_target("opencl").having(cores=8)
+    assert [c.decision.patches for c in patch_plans([2], machine)] == [False, True]
+    assert [c.decision.patches for c in patch_plans([64], machine)] == [True, False]
+    assert [c.decision.patches for c in patch_plans([2], grid)] == [True]

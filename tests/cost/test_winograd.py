@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from tests.graph.machines import WIDE
 
 from weft.cost.graph.memory import spill_cycles, streaming_cycles
-from weft.cost.graph.winograd import Layer, Tiling, direct_cycles, direct_part, winograd_cycles, winograd_panel
+from weft.cost.graph.winograd import (
+    FrameWindow,
+    Layer,
+    Tiling,
+    direct_cycles,
+    direct_part,
+    winograd_cycles,
+    winograd_panel,
+)
 
 LAYER = Layer(1, 28, 28, 64, 64, 3, 9 * 64, (1, 1), 16)
 WHOLE = Tiling(4, (1, 7, 7), ((36, 49),))
@@ -53,6 +62,23 @@ def test_what_fits_the_second_level_streams_from_nowhere() -> None:
     assert streaming_cycles(half + 64, WIDE) == (half + 64) / WIDE.caches.l3_speed
     assert spill_cycles(half, WIDE) == 0
     assert spill_cycles(2 * WIDE.caches.l2, WIDE) > 0
+
+
+def test_what_no_cache_holds_goes_to_memory_and_back() -> None:
+    caches = WIDE.caches
+    more = spill_cycles(caches.l3 + caches.line, WIDE) - spill_cycles(caches.l3, WIDE)
+    assert more == pytest.approx(2 * caches.line / caches.memory_speed)
+
+
+def test_frames_of_a_patch_share_the_transforms_that_they_read() -> None:
+    """Four frames read six, where one reads three; and a step of the frames reads none twice."""
+    layer = replace(LAYER, images=8, window=FrameWindow(frames=8, taps=3, stride=1))
+    assert [layer.images_read(n) for n in (1, 4)] == [3, 6]
+    assert layer.depth == 3 * LAYER.inputs
+    one, four = (Tiling(4, (n, 1, 7), ((36, 7 * n),)) for n in (1, 4))
+    apart, together = (winograd_cycles(layer, t, WIDE.having(l2=8 << 20)) for t in (one, four))
+    assert together < apart
+    assert replace(layer, window=FrameWindow(frames=8, taps=3, stride=3)).images_read(4) == 12
 
 
 def test_panels_of_weights_are_two_vectors_or_all_there_are() -> None:

@@ -476,6 +476,12 @@ def _contractions() -> dict[str, list[Sample]]:
                 [few(1, 2, 6, 6, 4).astype(np.int16), few(4, 4, 1, 4, 4, 2).astype(np.int16)],
                 {"tile": 2, "kernel": (3, 3), "channels": 4, "block": 4, **pads},
             ),
+            Sample(
+                [numbers(2, 1, 4, 4, 4, 4), numbers(4, 4, 1, 12, 4)],
+                {"tile": 2, "kernel": (3, 3, 3), "channels": 4, "block": 4, "patch": (2, 2, 2)}
+                | {"strides": (1, 1, 1), "pads": (1,) * 6},
+                magnitude=100.0,
+            ),
         ],
         "conv_transpose2d_winograd": [
             Sample(

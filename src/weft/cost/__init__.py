@@ -74,7 +74,7 @@ from weft.cost.rules.parallel import (
 )
 from weft.cost.graph.tables import Tabulate, table_plans
 from weft.cost.graph.phases import (
-    DilationPhases, TransposedPhases, VolumeFrames, dilation_plans, frame_plans, transposed_plans,
+    DilationPhases, TransposedPhases, dilation_plans, transposed_plans,
 )
 from weft.cost.plans.answering import Address, Answering, addressed
 from weft.cost.plans.costs import ESTIMATED, CostSource
@@ -126,7 +126,7 @@ from weft.cost.rules.window import (
 from weft.cost.graph.transforms import LONGEST_PRIME, SHORT_TRANSFORM
 from weft.cost.graph.versions import Case, OpenSize, Probe, Versions, possible_cases, version_plans
 from weft.cost.graph.winograd import (
-    DIRECT, FEWEST_TILES, GAIN, MIXED_GAIN, TILES, Layer, Terms, Tiling, Winograd, direct_cycles, direct_part,
+    DIRECT, FEWEST_TILES, GAIN, MIXED_GAIN, TILES, FrameWindow, Layer, Terms, Tiling, Winograd, direct_cycles, direct_part,
     terms_of_words, winograd_cycles, winograd_panel,
 )
 
@@ -139,7 +139,7 @@ __all__ = [
     "CostSource", "D", "DIRECT", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "ENTRY_CYCLES",
     "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FEW_AT_ONCE", "FOLDED_TIMES_CONSTANTS", "FloatProduct",
     "Following", "Form", "FragmentProduct",
-    "FragmentTile", "FusePanels", "GAIN", "Gemv", "GridOperand", "GroupedOperands", "ImageProblem",
+    "FragmentTile", "FrameWindow", "FusePanels", "GAIN", "Gemv", "GridOperand", "GroupedOperands", "ImageProblem",
     "ImplicitProduct", "Inline", "InnerOrder", "InnerProblem", "InnerTile", "JAMMED", "Jam", "JoinAttention", "KBlocks",
     "LARGEST_COMPARED_CONSTANT",
     "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH", "LARGEST_GROUP", "LARGEST_ON_STACK", "LARGEST_POWER",
@@ -167,7 +167,7 @@ __all__ = [
     "Tiling", "TransposedPhases", "TurnedWeight", "UNROLLED_FETCHES", "UNROLLED_VECTORS",
     "UpdateOrder",
     "VECTOR_WORDS",
-    "Versions", "VolumeFrames",
+    "Versions",
     "WIDENING_OPERATIONS",
     "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowStrip", "WindowTile", "Winograd", "WriteOut",
     "accumulator_plans", "addressed", "attention_block_plans", "attention_tile_plans",
@@ -177,7 +177,7 @@ __all__ = [
     "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at", "depth_plans", "depthwise_cycles",
     "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements", "enough_tasks",
     "filled_channels", "filled_terms",
-    "fma_cycles", "fragment_tile_plans", "frame_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "grid_operand_plans",
+    "fma_cycles", "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "grid_operand_plans",
     "group_blocks", "grouped_cycles", "grouped_plans", "guess_of", "implicit_product_plans", "inline_plans",
     "inner_order_plans", "inner_tile_plans",
     "input_block", "is_gathered", "is_long_formula", "is_transposed", "jam_plans", "join_attention_plans", "k_block_plans",

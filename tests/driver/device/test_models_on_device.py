@@ -104,6 +104,21 @@ def check_sizes(target: str) -> None:
         np.testing.assert_allclose(there.run(given)[0], here.run(given)[0], rtol=2e-5, atol=2e-5)
 
 
+def volumes() -> onnx.ModelProto:
+    """Returns a convolution of 6 frames of 16 x 16, which has fewer patches by Winograd's method than machines have cores."""
+    rng = np.random.default_rng(0)
+    w = onnx.numpy_helper.from_array(0.05 * rng.standard_normal((16, 16, 3, 3, 3)).astype(np.float32), "w")
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, (1, 16, 6, 16, 16)) for n in "xy")
+    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 6)
+    opset = helper.make_opsetid("", 17)
+    return helper.make_model(helper.make_graph([node], "g", [x], [y], [w]), opset_imports=[opset], ir_version=8)
+
+
+@each_target
+def test_no_loop_of_the_host_is_around_the_launches_of_volumes(target: str) -> None:
+    check_on(target, volumes)
+
+
 @each_target
 def test_a_size_that_is_a_float_of_the_model(target: str) -> None:
     """The host program, which computes with integers alone, is given it converted by a kernel."""

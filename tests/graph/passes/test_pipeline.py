@@ -131,7 +131,7 @@ def test_a_pass_that_is_off_is_skipped() -> None:
     skipped = {name: {p for p, s in statuses(switches).items() if s == "skipped"} for name, switches in off.items()}
     bytes_of_weights = {"pack_low_bits", "choose_dot_products", "place_weight_dequantization"}
     winograd = {
-        *("lower_volume_convolutions", "lower_dilated_convolutions"),
+        "lower_dilated_convolutions",
         *("choose_winograd", "choose_integer_winograd", "choose_transposed_winograd"),
     }
     assert skipped == {
@@ -140,6 +140,7 @@ def test_a_pass_that_is_off_is_skipped() -> None:
         "prepacking": {"fold_packed_constants"},
         "strict": winograd - {"choose_integer_winograd"}
         | {
+            "lower_volume_convolutions",
             "recognize_layer_norm",
             "fold_scale_and_shift",
             "fold_dequantization",
@@ -148,8 +149,9 @@ def test_a_pass_that_is_off_is_skipped() -> None:
             "round_attention",
             "split_prefixes",
         },
-        "level 2": winograd | {"choose_layouts"},
+        "level 2": winograd | {"lower_volume_convolutions", "choose_layouts"},
         "level 1": winograd
+        | {"lower_volume_convolutions"}
         | {"choose_layouts", "combine_products", "block_attention", "pack_matrices", "round_attention", "round_beside"}
         | bytes_of_weights,
     }

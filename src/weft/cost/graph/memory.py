@@ -28,5 +28,11 @@ def streaming_cycles(nbytes: int, target: Target, others: int = 0) -> float:
 
 
 def spill_cycles(nbytes: int, target: Target) -> float:
-    """Returns the cycles to write *nbytes* between two stages and read them again, as far as the second level holds them not."""
-    return 2 * l3_cycles(max(0.0, nbytes - L2_SHARE * target.caches.l2), target)
+    """Returns the cycles to write *nbytes* between two stages and read them again, as far as the second level holds them not.
+
+    What the last cache does not hold either goes to memory and back.
+    """
+    caches = target.caches
+    beyond = max(0.0, nbytes - OTHERS_SHARE * caches.l3)
+    near = max(0.0, nbytes - beyond - L2_SHARE * caches.l2)
+    return 2 * (l3_cycles(near, target) + memory_cycles(beyond, target))

@@ -1,4 +1,4 @@
-"""The cost of a convolution computed phase by phase or frame by frame: polyphase forms of dilated and transposed ones, volumes.
+"""The cost of a convolution computed phase by phase: polyphase forms of dilated and transposed ones.
 
 The phases of a dilation are images of their own, whose taps are neighbours; those of a transposed convolution's stride are
 channels, which are then interleaved, or convolutions of their own in channel blocks. The cycles were fitted on one core of a
@@ -13,7 +13,6 @@ from math import inf, prod
 from typing import Final
 
 from weft.cost.demand import fma_cycles
-from weft.cost.graph.layout import packing_cycles
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
 from weft.targets import Target
@@ -45,23 +44,6 @@ def dilation_plans(direct: float, phases: float, moved: int) -> list[Candidate[D
     return by_cost(
         [Candidate(DilationPhases(apart=False), PHASES_GAIN * direct), Candidate(DilationPhases(apart=True), apart)]
     )
-
-
-@dataclass(frozen=True)
-class VolumeFrames(Decision):
-    """Whether the frames of volumes are made images, with the taps along the first dimension as channels."""
-
-    question = "the frames of a volume"
-    images: bool
-
-
-def frame_plans(volume: float, images: float, moved: int, bits: int, target: Target) -> list[Candidate[VolumeFrames]]:
-    """Returns both choices for a convolution over volumes, of *volume* cycles, that is one of *images* cycles over images.
-
-    So many elements of *bits* bits are *moved* to the images and from them.
-    """
-    apart = images + packing_cycles(moved, bits, target)
-    return by_cost([Candidate(VolumeFrames(images=False), volume), Candidate(VolumeFrames(images=True), apart)])
 
 
 @dataclass(frozen=True)

@@ -119,6 +119,19 @@ def terms_of_words(target: Target) -> Terms | None:
 
 
 @dataclass(frozen=True)
+class FrameWindow:
+    """The windows along the first dimension of volumes: each output has *frames* of them, with *taps* that are *stride* apart."""
+
+    frames: int
+    taps: int
+    stride: int
+
+    def read(self, made: int) -> int:
+        """Returns how many frames *made* neighbouring frames of the output read."""
+        return (made - 1) * self.stride + self.taps
+
+
+@dataclass(frozen=True)
 class Layer:
     """A convolution by its sizes: its outputs, channels and taps at stride 1, and its strides.
 
@@ -130,6 +143,8 @@ class Layer:
     many *beginnings*, each with its own transform. Its input is not *padded*.
 
     Where the weights are *changing*, each call packs or transforms them.
+
+    Over volumes, *images* are the frames of all outputs, and the *window* is that along them; *taps* are those of a frame.
 
     The *terms* tell what its products cost.
     """
@@ -150,6 +165,21 @@ class Layer:
     padded: bool = True
     changing: bool = False
     terms: Terms = FLOATS
+    window: FrameWindow | None = None
+
+    @property
+    def most_images(self) -> int:
+        """The most images that a patch may have: all, or the frames of one volume."""
+        return self.images if self.window is None else self.window.frames
+
+    @property
+    def depth(self) -> int:
+        """The terms of a sum of products: the inputs, of all taps along frames."""
+        return self.inputs * (1 if self.window is None else self.window.taps)
+
+    def images_read(self, made: int) -> int:
+        """Returns how many images are transformed for *made* neighbouring ones of the output."""
+        return made if self.window is None else self.window.read(made)
 
     @property
     def phases(self) -> int:
@@ -190,24 +220,22 @@ def winograd_cycles(layer: Layer, tiling: Tiling, target: Target, others: int = 
     n = m + layer.taps - 1
     sizes = layer.images, -(-layer.height // m), -(-layer.width // m)
     patches = prod(-(-s // p) for s, p in zip(sizes, tiling.patch, strict=True))
-    tiles = prod(tiling.patch)
+    tiles, tiles_read = (prod((f, *tiling.patch[1:])) for f in (tiling.patch[0], layer.images_read(tiling.patch[0])))
     inputs, outputs = layer.beginnings * layer.inputs, layer.output_phases * layer.outputs
     size = layer.terms.transformed_bytes
-    weights = size * n * n * layer.inputs * outputs
-    between = n * n * tiles * (size * inputs + f32.bytes * outputs)
+    weights = size * n * n * layer.depth * outputs
+    between = n * n * (tiles_read * size * inputs + tiles * f32.bytes * outputs)
     near = between + weights <= L2_SHARE * target.caches.l2
     streaming = 0.0 if near and patches > 1 else streaming_cycles(weights, target, others)
     read, made = (
         layer.beginnings * -(-layer.inputs // (lanes * f32.bytes // size)),
         layer.output_phases * -(-layer.outputs // lanes),
     )
-    transforms = tiles * n * n * (read * INPUT_CYCLES + made * OUTPUT_CYCLES)
+    transforms = n * n * (tiles_read * read * INPUT_CYCLES + tiles * made * OUTPUT_CYCLES)
     products = (len(tiling.groups) - 1) * GROUP_CYCLES
     for points, count in tiling.groups:
         multiplied = (
-            points
-            * made
-            * (_step_cycles(count, target) * layer.inputs * layer.terms.by_method + count * PRODUCT_CYCLES)
+            points * made * (_step_cycles(count, target) * layer.depth * layer.terms.by_method + count * PRODUCT_CYCLES)
         )
         read_then = streaming * points / n**2
         products += max(multiplied, read_then) + HIDDEN * min(multiplied, read_then)
@@ -222,7 +250,7 @@ def _padding_cycles(layer: Layer, tiling: Tiling, lanes: int) -> float:
     if not layer.padded:
         return 0.0
     images, *sides = tiling.patch
-    places = images * prod(p * tiling.tile + layer.taps - 1 for p in sides)
+    places = layer.images_read(images) * prod(p * tiling.tile + layer.taps - 1 for p in sides)
     return places * (layer.inputs * GATHER_CYCLES if layer.gathered else -(-layer.inputs // lanes) * PADDING_CYCLES)
 
 

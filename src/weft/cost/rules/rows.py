@@ -79,7 +79,11 @@ class SharePatches(Decision):
 
 
 def patch_plans(patches: Sequence[int], target: Target) -> Iterator[Candidate[SharePatches]]:
-    """Yields both choices: patches are shared where there are enough of them for all cores."""
-    enough = enough_tasks(patches, target)
+    """Yields both choices: patches are shared where there are enough of them for all cores.
+
+    A grid, which no loop of the host is around, has its blocks share them: the only choice.
+    """
+    enough = target.grid is not None or enough_tasks(patches, target)
     yield Candidate(SharePatches(enough), 0.0)
-    yield Candidate(SharePatches(not enough), 1.0)
+    if target.grid is None:
+        yield Candidate(SharePatches(not enough), 1.0)

@@ -181,24 +181,14 @@ class _Problem:
             or made is None
             or image is None
             or n.output.dtype is not f32
-            or n.output.rank != len("NCHW")
             or set(n.attribute("dilations")) != {1}
         ):
             return inf
         lanes = self.target.lanes(n.output.dtype.bits)
         blocks = input_block(weight[1], lanes), output_block(weight[0], lanes)
         direct, changing = part_of_whole(n, image[2:], made[2:], weight[2:]), not isinstance(w, Constant)
-        places = made[0], made[2], made[3]
-        layer = layer_of(places, weight, n.attribute("strides"), *blocks, direct, changing=changing)
+        layer = layer_of((made[0], *made[2:]), weight, n.attribute("strides"), *blocks, direct, changing=changing)
         return inf if layer is None else best_by_winograd(layer, self.target) - self._packing(w)
-
-
-def direct_layout_cycles(n: Node, target: Target) -> float:
-    """Returns the cycles of a convolution in the better layout without Winograd's method, and those of packing for blocks."""
-    x = n.inputs[0]
-    assert x is not None  # a convolution has an input
-    moved = packing_cycles(_elements(x) + _elements(n.output), n.output.dtype.bits, target)
-    return min(plain_cycles(_convolution(n), target), moved + _direct_in_blocks(n, target))
 
 
 def _direct_in_blocks(n: Node, target: Target) -> float:

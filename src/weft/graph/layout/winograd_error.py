@@ -59,6 +59,13 @@ def sampled_outputs(w: Array) -> Array:
     return w[:: max(1, w.shape[0] // SAMPLES)]
 
 
+def taps_as_channels(w: Array) -> Array:
+    """Returns a weight of images with the sums of *w*: the taps along the frames of volumes [OC, IC, KD, KH, KW] are channels."""
+    if w.ndim == len(("OC", "IC", "KH", "KW")):
+        return w
+    return w.transpose(0, 2, 1, 3, 4).reshape(len(w), -1, *w.shape[3:])
+
+
 def _transformed(rows: Array, columns: Array, x: Array) -> Array:
     """Returns `rows @ x @ columns.T` over the two middle dimensions of *x*, with the last one innermost throughout."""
     n, p, q, channels = x.shape

@@ -10,7 +10,22 @@ from weft.graph.core.graph_values import Value
 
 
 def weight_phases(new: Graph, weight: Value, name: str, layer: Layer) -> Value:
-    """Returns the *weight* of a layer, called *name*, cut into the phases of its strides: as it is at stride 1."""
+    """Returns the *weight* of a layer, called *name*, cut into the phases of its strides: as it is at stride 1.
+
+    That of volumes, [OC, IC, KD, KH, KW], becomes one of images whose channels are those of each tap along frames.
+    """
+    window = layer.window
+    if window is not None:
+        _, channels, _, *kernel = weight.shape
+        frames = new.add("transpose", [weight], perm=(0, 2, 1, 3, 4), name=f"{name}_frames")
+        apart = new.add("reshape", [frames], shape=(layer.outputs * window.taps, channels, *kernel))
+        phases = _in_phases(new, apart, name, layer)
+        of_taps = layer.outputs, window.taps * layer.inputs, *phases.shape[2:]
+        return new.add("reshape", [phases], shape=of_taps, name=f"{name}_taps")
+    return _in_phases(new, weight, name, layer)
+
+
+def _in_phases(new: Graph, weight: Value, name: str, layer: Layer) -> Value:
     if layer.phases == 1:
         return weight
     return new.add("split_weight_phases", [weight], name=f"{name}_phases", strides=layer.strides)
@@ -29,7 +44,7 @@ def by_winograd(
         kernel=kernel,
         channels=layer.outputs,
         block=layer.block,
-        strides=layer.strides,
+        strides=node.attribute("strides"),
         pads=node.attribute("pads"),
         patch=plan.patch,
         mixed=plan.mixed,

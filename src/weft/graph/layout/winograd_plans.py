@@ -19,6 +19,7 @@ from weft.cost import (
     MIXED_GAIN,
     TILES,
     Candidate,
+    FrameWindow,
     Layer,
     Tiling,
     Winograd,
@@ -54,9 +55,9 @@ def tiling_of(plan: Winograd, layer: Layer) -> Tiling:
 
 
 def layer_of(
-    places: tuple[int, int, int],
+    places: Sequence[int],
     weight: Sequence[int],
-    strides: tuple[int, int],
+    strides: Sequence[int],
     read: int,
     block: int,
     direct: float = 1.0,
@@ -66,24 +67,41 @@ def layer_of(
 ) -> Layer | None:
     """Returns the layer of a convolution in one group; None for windows and channel blocks that the method does not support.
 
-    *places* are the number of images, and the height and width of its output. The *weight* is [outputs, inputs, height, width];
-    the outputs' channels are in blocks of *block*, the inputs' in blocks of *read*: as many or one, or *any_part* of them.
-    *direct* is its `part_of_whole`. A *changing* weight is transformed in each call.
+    *places* are the number of images, and the height and width of its output, or of volumes with the frames before these. The
+    *weight* is [outputs, inputs, height, width], or has the taps along frames before these; the outputs' channels are in blocks
+    of *block*, the inputs' in blocks of *read*: as many or one, or *any_part* of them. *direct* is its `part_of_whole`. A
+    *changing* weight is transformed in each call.
     """
     outputs, inputs, *kernel = weight
-    taps = {-(-k // s) for k, s in zip(kernel, strides, strict=True)}
+    images, *depth, height, width = places
+    sh, sw = strides[-2:]
+    taps = {-(-k // s) for k, s in zip(kernel[-2:], (sh, sw), strict=True)}
     if len(taps) > 1 or not taps <= set(TAPS) or outputs % block or inputs % read:
         return None
     if read not in (1, block) and (block % read or not any_part):
         return None
-    sizes = *places, inputs * strides[0] * strides[1], outputs, taps.pop(), inputs * prod(kernel)
-    return Layer(*sizes, strides, block, gathered=read < block, direct=direct, changing=changing)
+    window = FrameWindow(depth[0], kernel[0], strides[0]) if depth else None
+    return Layer(
+        images * prod(depth),
+        height,
+        width,
+        inputs * sh * sw,
+        outputs,
+        taps.pop(),
+        inputs * prod(kernel),
+        (sh, sw),
+        block,
+        gathered=read < block,
+        direct=direct,
+        changing=changing,
+        window=window,
+    )
 
 
 def part_of_whole(node: Node, image: Sequence[int], made: Sequence[int], kernel: Sequence[int]) -> float:
-    """Returns the cost of a direct 2-D convolution as a fraction of that of one whose windows all lie inside the image.
+    """Returns the cost of a direct convolution as a fraction of that of one whose windows all lie inside the image.
 
-    *image* and *made* are the heights and widths of its input and output.
+    *image* and *made* are the sizes of its input and output, heights and widths for images.
     """
     strides, pads, dilations = (node.attribute(a) for a in ("strides", "pads", "dilations"))
     inside = 1.0
@@ -130,9 +148,12 @@ def _plans(layer: Layer, m: int, *, may_mix: bool) -> list[Winograd]:
     """Returns the plans with tiles of *m* x *m* outputs: all at once, some rows of tiles of an image, or a part of a row.
 
     With all tiles in one patch their sizes are mixed too if they *may_mix*, but tiles of one row or column save nothing. A
-    transposed convolution is not cut into patches.
+    transposed convolution is not cut into patches. Over volumes, a patch has some frames of one: several share the transforms of
+    the frames that they read, where these are neighbours.
     """
     rows, columns = -(-layer.height // m), -(-layer.width // m)
+    if layer.window is not None:
+        return _volume_plans(layer.window, m, rows, columns)
     whole = Winograd(m, (layer.images, rows, columns))
     if layer.output_phases > 1:
         return [whole]
@@ -142,6 +163,14 @@ def _plans(layer: Layer, m: int, *, may_mix: bool) -> list[Winograd]:
     some = {(1, n, columns) for n in _even_parts(rows, rows)}
     parts = {(1, 1, n) for n in _even_parts(columns, columns // FEWEST_TILES)}
     return [whole, *several, *[Winograd(m, p) for p in sorted(some | parts, reverse=True)]]
+
+
+def _volume_plans(window: FrameWindow, m: int, rows: int, columns: int) -> list[Winograd]:
+    """Returns the plans for volumes of *rows* x *columns* tiles a frame: patches of neighbouring frames."""
+    several = [f for f in range(1, window.frames + 1) if window.frames % f == 0 and (f == 1 or window.stride == 1)]
+    parts = {(n, columns) for n in _even_parts(rows, rows)}
+    parts |= {(1, n) for n in _even_parts(columns, columns // FEWEST_TILES)}
+    return [Winograd(m, (f, *part)) for f in several for part in sorted(parts, reverse=True)]
 
 
 def _even_parts(size: int, most: int) -> Iterator[int]:

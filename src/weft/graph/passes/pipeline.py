@@ -72,9 +72,9 @@ def _lower_transposed_convolutions(graph: Graph, context: GraphContext) -> Graph
 
 
 def _lower_volume_convolutions(graph: Graph, context: GraphContext) -> Graph:
-    if context.target.has_threads:
+    if context.target.has_threads or not context.switches.narrow:
         return graph
-    return lower_volume_convolutions(graph, context.planner, context.evaluator, always=context.switches.narrow)
+    return lower_volume_convolutions(graph, context.evaluator)
 
 
 def _choose_implicit_products(graph: Graph, context: GraphContext) -> Graph:
@@ -175,10 +175,10 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("lower_line_convolutions", alone(lower_line_convolutions), 1),
     # taps that meet only padding need no lowering below
     Pass("trim_dead_taps", with_evaluator(trim_dead_taps), 1),
-    # transposed ones become ordinary convolutions, and volumes and dilated ones such over images, for which layouts are chosen;
-    # products of grids have patches of any dimensions
+    # transposed ones become ordinary convolutions, and dilated ones such over images, for which layouts are chosen, as do volumes
+    # for products of low precision; those of grids have patches of any dimensions
     Pass("lower_transposed_convolutions", _lower_transposed_convolutions, 1),
-    Pass("lower_volume_convolutions", _lower_volume_convolutions, 1, (WINOGRAD, LAYOUT), exact=False),
+    Pass("lower_volume_convolutions", _lower_volume_convolutions, 1, (LAYOUT,), exact=False),
     Pass("lower_dilated_convolutions", with_planner(lower_dilated_convolutions), 1, (WINOGRAD, LAYOUT), exact=False),
     # all convolutions are there
     Pass("choose_implicit_products", _choose_implicit_products, 1),

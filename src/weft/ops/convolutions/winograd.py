@@ -9,6 +9,9 @@ the outputs' transforms have 32 bits, and are divided by the scale in the end. S
 The four stages are formulas of their own: input tiles are transformed along columns, then along rows; one matrix product for each
 of the (m + r - 1)^2 products; and the output's transform, rows then columns. Tiles of several sizes (`winograd_tiles`) have
 transforms of their own, and share products in groups of points at which the same ones take part.
+
+Over volumes the method is applied to the frames, the last two dimensions, and the taps along the first one are terms of the
+products: each frame is transformed once for all outputs of a patch that read it (`Frames`).
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ from weft.ir import Expr, cast, ceil_div, const, index, select
 from weft.ops.cases import choose, piecewise
 from weft.ops.convolutions.conv import Ints, window_size
 from weft.ops.convolutions.cook_toom import Matrix, divided, matrices, times_vector, whole_matrices
-from weft.ops.convolutions.polyphase import padded_phases
+from weft.ops.convolutions.polyphase import PLACES, padded_phases
+from weft.ops.convolutions.volume_frames import Frames, frames_of
 from weft.ops.convolutions.winograd_tiles import Part, Points, by_place, covered, cut_in_tiles, points_of
 from weft.ops.dot_products.grouped_matmul import accumulator_of, widened_product
 from weft.ops.registry import operator
@@ -32,7 +36,10 @@ from weft.te import Tensor, compute, reduce_axis, sum_
 
 @operator("pack_winograd_weight", prepares=True)
 def pack_winograd_weight(w: Tensor, *, tile: int, block: int) -> Tensor:
-    """[OC, IC, r, r] to [n, n, OC/block, IC, block]: G g G', computed in float64, in panels of *block* output channels."""
+    """[OC, IC, r, r] to [n, n, OC/block, IC, block]: G g G', computed in float64, in panels of *block* output channels.
+
+    For volumes, IC are the channels of each tap along the first dimension, one tap after another.
+    """
     _, g, _ = matrices(tile, int(getattr(w.shape[2], "value", 0)))
     at = _transformed_weight(w, g, f64)
     count = sized(ceil_div(w.shape[0], block))[0]
@@ -86,26 +93,41 @@ def conv2d_winograd(
 ) -> Tensor:
     """Convolution of x [N, C/c, H, W, c] with u of `pack_winograd_weight` to [N, OC/block, OH, OW, block].
 
+    That of volumes, x [N, C/c, D, H, W, c] to [N, OC/block, OD, OH, OW, block], has a kernel, strides and pads of three
+    dimensions.
+
     One of 16-bit integers, with u of `pack_winograd_weight_groups`, has outputs of 32 bits, exact where these fit 31 bits times
     the power of two that `whole_matrices` makes them larger by.
 
     *kernel* is (KH, KW), of which a window of *strides* has as many taps in both dimensions: u is that of the phases. Tiles are
     *tile* x *tile* outputs; *mixed* ones are as many, but some have a row or a column less. *channels* is OC; bias
     [OC/block, block]. A *patch* is (images, rows, columns) of tiles that may be computed by themselves, through all stages; the
-    images are a divisor of N. Without one, all tiles are together.
+    images are a divisor of N, or frames and a divisor of OD. Without one, all tiles are together.
     """
-    sh, sw = strides
-    [taps] = {-(-k // s) for k, s in zip(kernel, strides, strict=True)}
-    oh = window_size(sized(x.shape[2] + (pads[0] + pads[2]))[0], sized(kernel[0])[0], sh, 1)
-    ow = window_size(sized(x.shape[3] + (pads[1] + pads[3]))[0], sized(kernel[1])[0], sw, 1)
-    parts = cut_in_tiles((x.shape[0], oh, ow), tile, patch, mixed=mixed)
-    v = _transformed_input(padded_phases(x, strides, pads, covered(parts, taps), block), tile, taps, parts)
-    products = [[_product(v, u, points) for points in row] for row in points_of(parts, taps)]
+    *depth, sh, sw = strides
+    dims = len(strides)
+    [taps] = {-(-k // s) for k, s in zip(kernel[-2:], (sh, sw), strict=True)}
+    sizes = [
+        window_size(sized(x.shape[2 + d] + (pads[d] + pads[dims + d]))[0], sized(kernel[d])[0], strides[d], 1)
+        for d in range(dims)
+    ]
+    frames = frames_of(x, sizes, kernel, strides, patch, mixed=mixed)
+    parts = cut_in_tiles((frames.made, *sizes[-2:]), tile, frames.patch, mixed=mixed)
+    read = [*([frames.read_of_volume] if depth else []), *covered(parts, taps)]
+    v = _transformed_input(
+        padded_phases(x, (*(1 for _ in depth), sh, sw), pads, read, block), tile, taps, parts, frames
+    )
+    products = [[_product(v, u, points, frames) for points in row] for row in points_of(parts, taps)]
     halves = {part: _transformed_rows(products, part, tile, taps, sized(channels)[0]) for part in parts}
 
-    def finished(b: Expr, ocb: Expr, y: Expr, z: Expr, c: Expr) -> Expr:
+    def finished(n: Expr, ocb: Expr, *at: Expr) -> Expr:
+        *d, y, z, c = at
+
         def value(part: Part) -> Expr:
-            (g, t, i, j), (_, _, a, _) = part.place((b, y, z)), _matrices(x.dtype, part.size[1], taps, tile)
+            (g, t, i, j), (_, _, a, _) = (
+                part.place((frames.number(n, d), y, z)),
+                _matrices(x.dtype, part.size[1], taps, tile),
+            )
             half, oc = halves[part], ocb * block + c
             made = choose(j, times_vector(a, [half[g, i, q, t, oc] for q in range(len(a[0]))]))
             return divided(made, prod(_matrices(x.dtype, m, taps, tile)[3] for m in part.size))
@@ -113,8 +135,9 @@ def conv2d_winograd(
         e = by_place(parts, y, z, value)
         return e if bias is None else e + bias[ocb, c]
 
-    made = (x.shape[0], *sized(ceil_div(channels, block)), oh, ow, *sized(block))
-    return compute(made, finished, "conv2d_winograd", dtype=_sums_of(x.dtype))
+    made = (x.shape[0], *sized(ceil_div(channels, block)), *sizes, *sized(block))
+    names = "b", "ocb", *PLACES[-dims:], "c"
+    return compute(made, finished, "conv2d_winograd", dtype=_sums_of(x.dtype), axis_names=names)
 
 
 def _matrices(dtype: DType, m: int, taps: int, largest: int) -> tuple[Matrix, Matrix, Matrix, int]:
@@ -127,24 +150,25 @@ def _sums_of(dtype: DType) -> DType:
     return dtype if dtype.is_float else accumulator_of(dtype)
 
 
-def _transformed_input(p: Tensor, m: int, taps: int, parts: Sequence[Part]) -> Tensor:
+def _transformed_input(p: Tensor, m: int, taps: int, parts: Sequence[Part], frames: Frames) -> Tensor:
     """Returns B' d B of every tile of p [N, C/c, H, W, c]: [patches, n, n, tiles in a patch, C], for the largest n.
 
-    It is zero at the points at which a tile takes no part.
+    It is zero at the points at which a tile takes no part. Tiles of volumes [N, C/c, D, H, W, c] are those of all frames that a
+    patch reads.
     """
     rows, columns = (max(part.size[d] for part in parts) + taps - 1 for d in range(2))
-    lanes, zero = p.shape[4], const(0, p.dtype)
+    lanes, zero = p.shape[-1], const(0, p.dtype)
     channels = sized(p.shape[1] * lanes)[0]
 
     def half_of(part: Part) -> Tensor:
         matrix = _matrices(p.dtype, part.size[0], taps, m)[0]
 
         def by_columns(g: Expr, i: Expr, j: Expr, t: Expr, ch: Expr) -> Expr:
-            b, y, z = part.corner(g, t)
-            at = [p[b, ch // lanes, y + k, z + j, ch % lanes] for k in range(len(matrix))]
+            n, d, y, z = frames.corner(part, g, t)
+            at = [p[n, ch // lanes, *d, y + k, z + j, ch % lanes] for k in range(len(matrix))]
             return choose(i, times_vector(matrix, at) + [zero] * (rows - len(matrix)))
 
-        shape = part.tiles.patches, rows, part.size[1] + taps - 1, part.tiles.in_patch, channels
+        shape = part.tiles.patches, rows, part.size[1] + taps - 1, frames.tiles_read(part), channels
         return compute(sized(*shape), by_columns, "winograd_columns", dtype=p.dtype)
 
     halves = [half_of(part) for part in parts]
@@ -157,7 +181,7 @@ def _transformed_input(p: Tensor, m: int, taps: int, parts: Sequence[Part]) -> T
 
         return piecewise(t, [(part.end, value(part, half)) for part, half in zip(parts, halves, strict=True)])
 
-    shape = sized(parts[0].tiles.patches, rows, columns, parts[-1].end, channels)
+    shape = sized(parts[0].tiles.patches, rows, columns, parts[-1].begin + frames.tiles_read(parts[-1]), channels)
     return compute(shape, by_rows, "winograd_input", dtype=p.dtype)
 
 
@@ -169,14 +193,19 @@ class _Product:
     tensor: Tensor
 
 
-def _product(v: Tensor, u: Tensor, points: Points) -> _Product:
+def _product(v: Tensor, u: Tensor, points: Points, frames: Frames) -> _Product:
     """Returns the products of transformed inputs and weights at *points*, of the tiles that take part there."""
-    k = reduce_axis(u.shape[3], "k")
     (a, c), (b, d) = points.begin, points.end
     terms = None if v.dtype.is_float else reduce_axis(u.shape[5], "term")
+    tap = [] if frames.taps == 1 else [reduce_axis(frames.taps, "tap")]
+    k = reduce_axis(v.shape[4] if tap else u.shape[3], "k")
 
     def contraction(g: Expr, p: Expr, q: Expr, t: Expr, o: Expr, j: Expr) -> object:
         row, matrix = (g, p + a, q + c, t + points.first), (p + a, q + c, o, k, j)
+        if tap:
+            (*at, tile), [f] = row, tap
+            of_tap = p + a, q + c, o, f * v.shape[4] + k, j
+            return sum_(v[*at, tile + f * points.parts[0].tiles.in_frame, k] * u[of_tap], [f, k])
         if terms is None:
             return sum_(v[*row, k] * u[matrix], [k])
         return sum_(widened_product(v[*row, k * u.shape[5] + terms], u[*matrix, terms]), [k, terms])

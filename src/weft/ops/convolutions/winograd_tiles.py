@@ -47,6 +47,11 @@ class Tiles:
         """The number of tiles in a patch."""
         return sized(self.patch[0] * self.patch[1] * self.patch[2])[0]
 
+    @property
+    def in_frame(self) -> Expr:
+        """The number of tiles of one image in a patch."""
+        return sized(self.patch[1] * self.patch[2])[0]
+
     def position(self, g: Expr, t: Expr) -> tuple[Expr, ...]:
         """Returns the image, the row and the column of tiles of tile *t* in patch *g*."""
         (pb, py, pz), (_, cy, cz) = self.patch, self.count

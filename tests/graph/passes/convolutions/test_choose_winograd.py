@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from tests.graph.checks import apply_pass, constant, ops, random_array
 from tests.graph.machines import WIDE
 
-from weft.cost import Choosing
+from weft.cost import Candidate, Choosing, Winograd
 from weft.graph import Graph
 from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.convolutions.choose_winograd import choose_winograd
@@ -42,6 +43,69 @@ def test_it_means_the_same(kernel: int, stride: int) -> None:
 def test_windows_of_other_sizes_stay(kernel: int, stride: int) -> None:
     blocked = choose_layouts(convolution(kernel, stride), Choosing(FOUR))
     assert "conv2d_winograd" not in ops(apply_pass(blocked, lambda g: choose_winograd(g, Choosing(FOUR))))
+
+
+def volumes(
+    kernel: tuple[int, ...], strides: tuple[int, ...], pads: tuple[int, ...], size: tuple[int, ...] = (2, 16, 6, 12, 12)
+) -> Graph:
+    """Returns a convolution of volumes [N, C, D, H, W] with 16 outputs."""
+    g = Graph("convolution")
+    x = g.input("x", size, f32)
+    scale = np.float32((2 / (size[1] * np.prod(kernel))) ** 0.5)
+    w = g.constant(random_array((16, size[1], *kernel)) * scale, "w")
+    attributes: dict[str, Any] = {"strides": strides, "pads": pads, "dilations": (1, 1, 1), "group": 1}
+    g.output(g.add("conv2d", [x, w, constant(g, 16)], **attributes), "y")
+    return g
+
+
+def with_patch(patch: tuple[int, int, int] | None, tile: int = 4) -> Choosing:
+    """Returns a planner that takes Winograd's method with *patch*, or any."""
+
+    def choose(candidates: Sequence[Candidate[Any]]) -> Candidate[Any]:
+        found = [c for c in candidates if isinstance(c.decision, Winograd) and c.decision.tile == tile]
+        found = [c for c in found if patch is None or c.decision.patch == patch]
+        return (found or list(candidates))[0]
+
+    return Choosing(FOUR, choose)
+
+
+@pytest.mark.parametrize("patch", [(1, 1, 3), (3, 1, 3), (2, 3, 3), (6, 3, 3)])
+def test_patches_of_frames_mean_the_same(patch: tuple[int, int, int]) -> None:
+    blocked = choose_layouts(volumes((3, 3, 3), (1, 1, 1), (1,) * 6), Choosing(FOUR))
+    made = apply_pass(blocked, lambda g: choose_winograd(g, with_patch(patch)))
+    assert [n.attribute("patch") for n in made.nodes if n.op == "conv2d_winograd"] == [patch]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "strides", "pads"),
+    [
+        ((2, 2, 2), (1, 1, 1), (0,) * 6),
+        ((1, 3, 3), (1, 1, 1), (0, 1, 1, 0, 1, 1)),
+        ((4, 3, 3), (1, 1, 1), (2, 0, 1, 1, 1, 0)),
+        ((3, 3, 3), (2, 1, 1), (1,) * 6),
+        ((3, 4, 4), (2, 2, 2), (1,) * 6),
+        ((2, 3, 3), (3, 1, 1), (0, 1, 1, 0, 1, 1)),
+    ],
+)
+def test_volumes_mean_the_same(kernel: tuple[int, ...], strides: tuple[int, ...], pads: tuple[int, ...]) -> None:
+    blocked = choose_layouts(volumes(kernel, strides, pads), Choosing(FOUR))
+    made = apply_pass(blocked, lambda g: choose_winograd(g, with_patch(None)))
+    assert "conv2d_winograd" in ops(made)
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512"])
+def test_volumes_are_by_the_method_where_it_takes_fewer_products(isa: str) -> None:
+    planner = Choosing(cpu(isa))
+    large, ones = (1, 64, 8, 28, 28), (1, 1, 1)
+
+    def is_direct(kernel: tuple[int, ...], strides: tuple[int, ...], pads: tuple[int, ...]) -> bool:
+        blocked = choose_layouts(volumes(kernel, strides, pads, large), planner)
+        return "conv2d_winograd" not in ops(choose_winograd(blocked, planner))
+
+    assert not is_direct((3, 3, 3), ones, (1,) * 6)
+    assert is_direct((3, 3, 3), (2, 2, 2), (1,) * 6)
+    assert is_direct((3, 1, 1), ones, (1, 0, 0, 1, 0, 0))
+    assert is_direct((1, 1, 1), ones, (0,) * 6)
 
 
 def test_a_smaller_tile_is_taken_where_a_larger_one_errs() -> None:

@@ -2,7 +2,8 @@
 
     y = conv2d_blocked(x, pack_conv_weight(w), b)     becomes     y = conv2d_winograd(x, pack_winograd_weight(w), b)
 
-A strided convolution is one at stride 1 over the phases of its input, which become channels. All stages run patch by patch where
+A strided convolution is one at stride 1 over the phases of its input, which become channels. Over volumes, the method is applied
+to frames, and the taps along the first dimension are further terms of the products. All stages run patch by patch where
 the values between them would not stay in the second-level cache otherwise.
 
 The choice is by `cost.winograd`, among the plans of `winograd_plans`. A layer is left alone where the method would cost
@@ -25,6 +26,7 @@ from weft.graph.layout.winograd_error import (
     phase_weight,
     sampled_error,
     sampled_outputs,
+    taps_as_channels,
     typical_elements,
 )
 from weft.graph.layout.winograd_nodes import by_winograd, weight_phases
@@ -50,7 +52,9 @@ def choose_winograd(
         if found is None or inputs[0] is None:
             return None
         layer, w, kernel = found
-        at_stride_one = cache(lambda: phase_weight(sampled_outputs(typical_elements(w)), layer.strides))
+        at_stride_one = cache(
+            lambda: phase_weight(taps_as_channels(sampled_outputs(typical_elements(w))), layer.strides)
+        )
         error = cache(lambda tile, size: sampled_error(at_stride_one(), tile, size, draw))
 
         def is_accurate(plan: Winograd) -> bool:
@@ -75,8 +79,6 @@ def _layer(node: Node) -> tuple[Layer, Value, tuple[int, ...]] | None:
     """Returns a convolution that the method applies to, its weight as the model has it, and its taps."""
     if node.op != "conv2d_blocked" or node.attribute("group") != 1 or node.output.dtype is not f32:
         return None
-    if node.output.rank != len("NCHWc"):
-        return None
     packed = node.inputs[1].producer if node.inputs[1] is not None else None
     w = packed.inputs[0] if packed is not None and packed.op == "pack_conv_weight" else None
     x, shape = node.inputs[0], node.output.sample_shape
@@ -84,14 +86,13 @@ def _layer(node: Node) -> tuple[Layer, Value, tuple[int, ...]] | None:
         return None
     if set(node.attribute("dilations")) != {1}:
         return None
-    places = shape[0], shape[2], shape[3]
-    direct = part_of_whole(node, x.sample_shape[2:4], shape[2:4], w.static_shape[2:])
+    direct = part_of_whole(node, x.sample_shape[2:-1], shape[2:-1], w.static_shape[2:])
     layer = layer_of(
-        places,
+        (shape[0], *shape[2:-1]),
         w.static_shape,
         node.attribute("strides"),
-        x.sample_shape[4],
-        shape[4],
+        x.sample_shape[-1],
+        shape[-1],
         direct,
         changing=not isinstance(w, Constant),
     )

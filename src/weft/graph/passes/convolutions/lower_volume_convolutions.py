@@ -4,41 +4,29 @@
                                         y = conv2d(v, w', b)                            images [N*D', KD*C, H, W]
 
 A frame is copied once for each tap that reads it, which is little beside the KH * KW * OC products with each copied element; the
-resulting convolution is optimized as any over images. It is done where Winograd's method on images takes less, with all that is
-moved, than the convolution in channel blocks as it is.
+resulting convolution is optimized as any over images. It is done for low precision, whose products are of images; Winograd's
+method takes volumes as they are (`choose_winograd`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, prod
 
-from weft.cost import Candidate, Planner, VolumeFrames, frame_plans, input_block, output_block, subject_of
 from weft.graph.core.evaluator import Evaluator
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
-from weft.graph.layout.assign_layouts import direct_layout_cycles
-from weft.graph.layout.winograd_plans import best_by_winograd, layer_of, part_of_whole
 from weft.graph.passes.fold_constants import rewrite_and_fold
 from weft.graph.rewriting.rewriter import Inputs
-from weft.support.dtypes import f32
-from weft.targets import Target
 
 FRAMES_FIRST = (0, 2, 1, 3, 4)
 """The order of dimensions that swaps channels and the first spatial one."""
 
 
-def lower_volume_convolutions(graph: Graph, planner: Planner, evaluator: Evaluator, *, always: bool = False) -> Graph:
-    """Returns *graph* with convolutions over images for those over volumes in one group where *planner* decides so.
-
-    All of them are with *always*. Their weights are reordered by *evaluator*.
-    """
+def lower_volume_convolutions(graph: Graph, evaluator: Evaluator) -> Graph:
+    """Returns *graph* with convolutions over images for those over volumes in one group; *evaluator* reorders their weights."""
 
     def rule(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
-        if not _is_volume(node):
-            return None
-        decided = always or planner.decide(subject_of(node.output.name), VolumeFrames, lambda m: _plans(node, m)).images
-        return [_by_images(new, node, inputs)] if decided else None
+        return [_by_images(new, node, inputs)] if _is_volume(node) else None
 
     return rewrite_and_fold(graph, evaluator, rule)
 
@@ -47,29 +35,6 @@ def _is_volume(node: Node) -> bool:
     if node.op != "conv2d" or node.output.rank != len("NCDHW") or node.attribute("group") != 1:
         return False
     return isinstance(node.inputs[1], Constant)
-
-
-def _plans(node: Node, target: Target) -> list[Candidate[VolumeFrames]]:
-    """Returns the choices for a convolution over volumes: Winograd's method on images if that applies, or as it is."""
-    x, w, made = node.inputs[0], node.inputs[1], node.output.sample_shape
-    assert x is not None  # a convolution reads something
-    assert isinstance(w, Constant)  # _is_volume asks for it
-    bits, lanes = x.dtype.bits, target.lanes(x.dtype.bits)
-    image, (outputs, inputs, taps, *kernel) = x.sample_shape, w.extents
-    volume, images, moved = direct_layout_cycles(node, target), inf, 0
-    if image is not None and made is not None and x.dtype is f32 and set(node.attribute("dilations")[1:]) == {1}:
-        frames, channels = made[0] * made[2], taps * inputs
-        blocks = input_block(channels, lanes), output_block(outputs, lanes)
-        layer = layer_of(
-            (frames, made[3], made[4]),
-            (outputs, channels, *kernel),
-            node.attribute("strides")[1:],
-            *blocks,
-            part_of_whole(node, image[2:], made[2:], w.extents[2:]),
-        )
-        images = inf if layer is None else best_by_winograd(layer, target)
-        moved = 2 * frames * (channels * prod(image[3:]) + outputs * prod(made[3:]))
-    return frame_plans(volume, images, moved, bits, target)
 
 
 def _by_images(new: Graph, node: Node, inputs: Inputs) -> Value:
