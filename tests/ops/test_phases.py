@@ -9,6 +9,7 @@ import pytest
 from tests.ops.naive import Array, blocks, conv
 
 from weft.driver.checking.reference import run_operator
+from weft.support.errors import ModelError
 
 CASES = [
     ((3, 3), (2, 2), (1, 1, 1, 1), (9, 8)),
@@ -133,3 +134,31 @@ def test_integers_are_convolved_exactly(tile: int, taps: int, mixed: bool) -> No
     wanted = conv(x.astype(np.float64), w.astype(np.float64), np.zeros(8), (1, 1), (1, 1, 0, 1), (1, 1), 1)
     assert y.dtype == np.int32
     np.testing.assert_array_equal(y, blocks(wanted, 1, 4).astype(np.int32))
+
+
+@pytest.mark.parametrize(
+    ("patch", "strides", "mixed", "message"),
+    [
+        ((4, 1, 1), (1, 1, 1), False, "patches of 4 frames are not whole"),
+        ((2, 1, 1), (2, 1, 1), False, "give a patch of one frame"),
+        (None, (1, 1, 1), False, "give the frames, rows and columns"),
+        ((1, 2, 2), (1, 1, 1), True, "tiles of several sizes"),
+    ],
+)
+def test_patches_that_volumes_do_not_have_are_refused(
+    patch: tuple[int, int, int] | None, strides: tuple[int, int, int], mixed: bool, message: str
+) -> None:
+    x, u = floats(1, 1, 6, 4, 4, 4), floats(4, 4, 1, 12, 4)
+    with pytest.raises(ModelError, match=message):
+        run(
+            "conv2d_winograd",
+            *(x, u),
+            tile=2,
+            kernel=(3, 3, 3),
+            channels=4,
+            block=4,
+            strides=strides,
+            pads=(1,) * 6,
+            patch=patch,
+            mixed=mixed,
+        )

@@ -82,6 +82,25 @@ def test_the_interpreter_agrees_and_the_text_reads_back() -> None:
     np.testing.assert_allclose(given[-1], expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize(("patch", "volumes"), [((2, 1, 3), 1), ((4, 2, 1), 1), ((1, 1, 3), 2)])
+def test_frames_that_a_patch_reads_are_transformed_in_it(patch: Patch, volumes: int) -> None:
+    x, u = placeholder((volumes, 1, 4, 5, 6, 8), f32, "x"), placeholder((4, 4, 1, 3 * 8, 16), f32, "u")
+    window, ones = (3, 3, 3), (1, 1, 1)
+    y = conv2d_winograd(x, u, tile=2, kernel=window, channels=16, block=8, strides=ones, pads=2 * ones, patch=patch)
+    plain = to_program([x, u], [y], "layer")
+    given, expected = arrays(plain), arrays(plain)
+    run(plain, expected)
+    program = schedule_program(plain, HERE).program
+    NativeFunction(program, HERE)(*given)
+    np.testing.assert_allclose(given[-1], expected[-1], rtol=1e-5, atol=1e-4)
+    interpreted = arrays(plain)
+    run(program, interpreted)
+    np.testing.assert_allclose(interpreted[-1], expected[-1], rtol=1e-5, atol=1e-4)
+    found = [s.buffer for f in lower(program, HERE).functions for s in statements(f.body) if isinstance(s, Alloc)]
+    frames, tiles = patch[0] + 2, patch[1] * patch[2]
+    assert max(int(getattr(s, "value", 0)) for b in found for s in b.shape) <= 16 * frames * tiles * 16
+
+
 def test_what_lies_between_the_stages_is_one_patch() -> None:
     def largest(patch: Patch | None) -> int:
         flat = lower(scheduled(HERE, patch), HERE)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weft.ir import ONE, ZERO, Expr, Var, simplify
+from weft.ir import ONE, ZERO, Const, Expr, Var, simplify
 from weft.ops.convolutions.conv import Ints
 from weft.ops.convolutions.winograd_tiles import Part
-from weft.ops.shapes import size_bounds, sized
+from weft.ops.shapes import show_shape, size_bounds, sized
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor
 
@@ -77,7 +77,8 @@ def frames_of(
 ) -> Frames:
     """Returns the frames of *x* [N, C/c, H, W, c], or [N, C/c, D, H, W, c], for outputs of *sizes* in *patch* of tiles.
 
-    Raises `TypeMismatch` where a volume's tiles are *mixed*, or a patch has several frames that are not neighbours.
+    Raises `TypeMismatch` where a volume's tiles are *mixed*, or a patch has several frames that are not neighbours, or are no
+    part of a volume.
     """
     if len(sizes) == 2:
         return Frames(x.shape[0], ONE, patch=patch)
@@ -89,5 +90,9 @@ def frames_of(
     if patch[0] > 1 and stride > 1:
         raise TypeMismatch(
             f"a patch of {patch[0]} frames has no steps of {stride} between them: give a patch of one frame"
+        )
+    if patch[0] > 1 and not (isinstance(depth, Const) and int(depth.value) % patch[0] == 0):
+        raise TypeMismatch(
+            f"patches of {patch[0]} frames are not whole in {show_shape([depth])}: give a divisor, or one frame"
         )
     return Frames(x.shape[0], depth, taps, stride, patch, are_images=False)
