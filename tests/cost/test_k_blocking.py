@@ -17,7 +17,7 @@ from weft.cost import (
     depth_plans,
     k_block_plans,
 )
-from weft.targets import cpu
+from weft.targets import Target, cpu
 
 MACHINE = cpu("avx2").having(l1=32 << 10, l2=512 << 10, l2_speed=32.0, l3=32 << 20, l3_speed=24.0, memory_speed=6.0)
 POINTWISE = DepthProblem(panel=64, depth=512, rows=196, axis=0, planes=64, apart=6272, image=196 * 512 * 4)
@@ -78,6 +78,21 @@ def test_small_planes_are_scattered_too() -> None:
     assert (
         rule(DepthProblem(panel=128, depth=2048, rows=49, planes=256, apart=1568, image=49 * 2048 * 4)) == "k_blocked"
     )
+
+
+def test_fewer_planes_are_scattered_where_no_cache_holds_the_image() -> None:
+    """128 channels of 147 x 147 places are 16 planes, as many as prefetchers follow if the last cache holds them, 64 are 8."""
+    large = DepthProblem(panel=64, depth=128, rows=21609, planes=16, apart=691_488, image=16 * 691_488, places=21609)
+    near, far = MACHINE.having(l3=32 << 20), MACHINE.having(l3=8 << 20)
+
+    def on(machine: Target, p: DepthProblem) -> str:
+        decision = cheapest(list(depth_plans(p, machine))).decision
+        assert isinstance(decision, Rule)
+        return decision.name
+
+    assert on(near, large) == "tiled"
+    assert on(far, large) == "k_blocked"
+    assert on(far, replace(large, depth=64, planes=8)) == "tiled"
 
 
 def test_a_block_has_as_many_columns_as_tiles_leave_least_of() -> None:
