@@ -168,11 +168,6 @@ class Layer:
     window: FrameWindow | None = None
 
     @property
-    def most_images(self) -> int:
-        """The most images that a patch may have: all, or the frames of one volume."""
-        return self.images if self.window is None else self.window.frames
-
-    @property
     def depth(self) -> int:
         """The terms of a sum of products: the inputs, of all taps along frames."""
         return self.inputs * (1 if self.window is None else self.window.taps)
@@ -220,7 +215,8 @@ def winograd_cycles(layer: Layer, tiling: Tiling, target: Target, others: int = 
     n = m + layer.taps - 1
     sizes = layer.images, -(-layer.height // m), -(-layer.width // m)
     patches = prod(-(-s // p) for s, p in zip(sizes, tiling.patch, strict=True))
-    tiles, tiles_read = (prod((f, *tiling.patch[1:])) for f in (tiling.patch[0], layer.images_read(tiling.patch[0])))
+    made_images, *sides = tiling.patch
+    tiles, tiles_read = made_images * prod(sides), layer.images_read(made_images) * prod(sides)
     inputs, outputs = layer.beginnings * layer.inputs, layer.output_phases * layer.outputs
     size = layer.terms.transformed_bytes
     weights = size * n * n * layer.depth * outputs

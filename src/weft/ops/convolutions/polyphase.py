@@ -32,7 +32,7 @@ def padded_phases(x: Tensor, strides: Ints, pads: Ints, sizes: Sequence[Expr], f
     total = sized(channels * total_phases)[0]
     block = sized(filled)[0] if inner is ONE else inner
     shape = sized(x.shape[0], ceil_div(total, block), *sizes, block)
-    if total_phases == 1 and tuple(shape) == tuple(x.shape):
+    if total_phases == 1 and tuple(shape) == tuple(x.shape) and not any(pads[: len(strides)]):
         return x
 
     def split(n: Expr, cb: Expr, *at: Expr) -> Expr:

@@ -93,6 +93,13 @@ def test_volumes_mean_the_same(kernel: tuple[int, ...], strides: tuple[int, ...]
     assert "conv2d_winograd" in ops(made)
 
 
+def test_frames_that_padding_moves_are_not_the_input() -> None:
+    """Steps of two from a frame of padding on read as many frames as there are, but others."""
+    blocked = choose_layouts(volumes((2, 3, 3), (2, 1, 1), (1, 0, 0, 0, 0, 0)), Choosing(FOUR))
+    made = apply_pass(blocked, lambda g: choose_winograd(g, with_patch(None, tile=2)))
+    assert [n.attribute("tile") for n in made.nodes if n.op == "conv2d_winograd"] == [2]
+
+
 @pytest.mark.parametrize("isa", ["avx2", "avx512"])
 def test_volumes_are_by_the_method_where_it_takes_fewer_products(isa: str) -> None:
     planner = Choosing(cpu(isa))
