@@ -88,22 +88,39 @@ def tune(
         inputs = random_inputs(before.package.inputs)
         searched = graph and not on_device and not before.fused.has_control_flow
         found = _tuned_graph(before, inputs, followed, options, store, watch) if searched else None
-        plan = before.graph_plan if found is None or found.kept is None else found.kept
+        kept = None if found is None else found.kept
+        plan = before.graph_plan if kept is None else kept
         made = build(model, machine, RULES, shapes, cache, graph_plan=plan)
-        tried = 0 if found is None else len(found.trials)
-        is_stopped = found is not None and found.is_interrupted
-        asked = roofline and options.threads == 1 and not is_stopped and not on_device
-        standings = place_kernels(made, inputs, measure_roofs(machine)) if asked else ()
-        tasks, spent = tasks_of(made, inputs, options.threads, standings), perf_counter() - begin
-        session = Session(tasks, options, store, watch, spent=spent, tried=tried)
-        report = session.nothing("it was interrupted") if is_stopped else session.run()
-        report.graph = found
+        measures_roofs = roofline and options.threads == 1 and not on_device
+        report = _tuned_kernels(made, inputs, options, store, watch, begin, found, measures_roofs=measures_roofs)
         report.ratio = _keep_together(model, made, report.winners, store, shapes, options.threads)
-        if found is not None and found.kept is not None:
+        if found is not None and kept is not None:
             report.ratio = found.ratio
             if report.winners:
                 tuned = build(model, machine, followed, shapes, cache)
                 report.ratio = compare_models(tuned, before, options.threads)
+    return report
+
+
+def _tuned_kernels(
+    made: Compilation,
+    inputs: Mapping[str, np.ndarray[Any, Any]],
+    options: TuneOptions,
+    store: Store,
+    watch: Watch | None,
+    begin: float,
+    graph: GraphReport | None,
+    *,
+    measures_roofs: bool,
+) -> TuneReport:
+    """Searches the plans of the kernels of *made*, in the time that is left since *begin*; *graph* tells of the search before."""
+    is_stopped = graph is not None and graph.is_interrupted
+    roofs = measure_roofs(made.target) if measures_roofs and not is_stopped else None
+    standings = () if roofs is None else place_kernels(made, inputs, roofs)
+    tasks, spent = tasks_of(made, inputs, options.threads, standings), perf_counter() - begin
+    session = Session(tasks, options, store, watch, spent=spent, tried=0 if graph is None else len(graph.trials))
+    report = session.nothing("it was interrupted") if is_stopped else session.run()
+    report.graph = graph
     return report
 
 

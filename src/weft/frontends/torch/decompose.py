@@ -60,13 +60,16 @@ LEFT_WHOLE: Final[frozenset[str]] = frozenset(
 """Checks, whose decompositions are no simpler, and constants, which PyTorch's tracing has to see before they are decomposed."""
 
 
+def needs_decomposition(module: GraphModule) -> bool:
+    """Tells whether a graph without changes in place has operators that are to be decomposed."""
+    return any(_is_to_decompose(n) for n in _calls(module, live_nodes))
+
+
 def decomposed(program: ExportedProgram) -> ExportedProgram:
     """Returns *program* with operators of the table alone, as far as there are decompositions, and without changes in place.
 
     Raises `ModelError` where PyTorch itself can't decompose the program.
     """
-    if not any(_is_to_decompose(n) for n in _calls(program.graph_module)):
-        return program
     with shapes_of_recurrent_layers(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch's own passes warn about one another
         try:
@@ -93,8 +96,9 @@ def name_of(target: Any) -> str:
 
 
 def is_mutable(target: object) -> bool:
-    """Tells whether an operator changes one of its arguments."""
-    return isinstance(target, torch._ops.OpOverload) and bool(target._schema.is_mutable)
+    """Tells whether an operator changes the elements of one of its arguments."""
+    is_declared = isinstance(target, torch._ops.OpOverload) and bool(target._schema.is_mutable)
+    return is_declared and target is not torch.ops.aten.detach_.default
 
 
 def is_effect(node: Node) -> bool:
@@ -151,7 +155,7 @@ def runs_graphs(node: Node) -> bool:
 
 def _is_to_decompose(node: Node) -> bool:
     is_training = node.target is torch.ops.aten.batch_norm.default and bool(node.args[_IS_TRAINING])
-    return not is_known(name_of(node.target)) or is_mutable(node.target) or is_training
+    return not is_known(name_of(node.target)) or is_training
 
 
 def _first_line(error: Exception) -> str:

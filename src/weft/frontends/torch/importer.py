@@ -8,12 +8,13 @@ from typing import Any, Final
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
-from torch.fx import Node
+from torch.fx import GraphModule, Node
 
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
 from weft.frontends.torch.complex_numbers import Complex
-from weft.frontends.torch.decompose import decomposed
+from weft.frontends.torch.decompose import decomposed, needs_decomposition
+from weft.frontends.torch.in_place import without_changes
 from weft.frontends.torch.nodes import NodeImporter, Scope, check_operators
 from weft.frontends.torch.source_lines import with_line
 from weft.graph import Constant, Graph, declare_states
@@ -36,21 +37,25 @@ def from_exported_program(program: ExportedProgram, shapes: Shapes | None = None
     Raises `ModelError` for a program that uses an unsupported feature, naming the node, and `UnsupportedOperators` listing
     every operator that Weft does not have.
     """
-    program = decomposed(program)
-    check_operators(program.graph_module)
-    return _Importer(program).run(shapes)
+    module = without_changes(program.graph_module)
+    if module is None or needs_decomposition(module):
+        program = decomposed(program)
+        module = program.graph_module
+    check_operators(module)
+    return _Importer(program, module).run(shapes)
 
 
 class _Importer(NodeImporter):
-    def __init__(self, program: ExportedProgram) -> None:
+    def __init__(self, program: ExportedProgram, module: GraphModule) -> None:
         super().__init__()
         self.program = program
+        self.module = module
         self.changed = {s.target for s in program.graph_signature.output_specs if s.kind in _STATES}
 
     def run(self, shapes: Shapes | None) -> Graph:
         """Imports the whole program."""
         scope = self._inputs(shapes)
-        outputs = self.body(self.program.graph_module, scope)
+        outputs = self.body(self.module, scope)
         states: dict[str, str] = {}
         for spec, (node, made) in zip(self.program.graph_signature.output_specs, outputs, strict=True):
             if spec.kind in _STATES:
@@ -70,7 +75,7 @@ class _Importer(NodeImporter):
     def _inputs(self, shapes: Shapes | None) -> Scope:
         """Declares the inputs that a user gives, and buffers that change; other buffers, parameters and constants are weights."""
         specs = {s.arg.name: s for s in self.program.graph_signature.input_specs}
-        nodes = [n for n in self.program.graph.nodes if n.op == "placeholder"]
+        nodes = [n for n in self.module.graph.nodes if n.op == "placeholder"]
         numbers = {n: specs[n.name].arg.value for n in nodes if isinstance(specs[n.name].arg, ConstantArgument)}
         held = [n for n in nodes if n not in numbers and specs[n.name].kind is not InputKind.USER_INPUT]
         names = {n: n.name for n in nodes if n not in numbers and n not in held}

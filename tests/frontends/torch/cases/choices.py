@@ -148,6 +148,18 @@ CASES: dict[str, Case] = {
         ),
         [X, torch.tensor([True, False, True]), numbers(2, 4, seed=6)],
     ),
+    "parts replaced": (
+        lambda x, v: (
+            x.select_scatter(v[0], 0, 1),
+            x.select_scatter(v[:, 0], 1, -1),
+            x.slice_scatter(v[:2], 0, 1, 3),
+            x.slice_scatter(v[:, :2], 1, 1, None, 2),
+            x.slice_scatter(v[:, :1], 1, -1),
+            x.slice_scatter(v, 1),
+            x.slice_scatter(v[:0], 0, 2, 1),
+        ),
+        [numbers(3, 4), numbers(3, 4, seed=1)],
+    ),
     "scattered and combined": (
         lambda x, i, v: (x.scatter(1, i, v, reduce="add"), x.scatter(1, i, 2.0, reduce="multiply")),
         [X, torch.tensor([[1, 0], [2, 3], [3, 0]]), numbers(3, 2, seed=5)],

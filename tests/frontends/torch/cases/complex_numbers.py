@@ -113,8 +113,28 @@ def moved(x: torch.Tensor) -> Any:
         A.to.device(x, torch.device("cpu"), torch.complex64),
         A.to.other(x, z),
         z.type_as(z),
+        z.narrow(1, 1, 2),
+        A.view_as(z, z.t().clone()),
+        z[:1].expand_as(z),
+        A.fill(z, 2.0),
+        A.fill(z, z[0, 0]),
+        A.zero(z),
+        torch.nn.functional.pad(z, (1, 2), "circular"),
+        z.unfold(1, 2, 1),
+        z.diagonal(1),
     )
     return tuple([torch.view_as_real(v) for v in made])
+
+
+def solved(x: torch.Tensor) -> Any:
+    """Systems of equations, of a matrix, a vector, and from the left."""
+    z = torch.view_as_complex(x)
+    made = (
+        A._linalg_solve_ex(z, z.mT[..., :2])[0],
+        A._linalg_solve_ex(z, z[..., 0])[0],
+        A._linalg_solve_ex(z, z.mT[:, :2], left=False)[0],
+    )
+    return (*[torch.view_as_real(v.resolve_conj()) for v in made], A._linalg_solve_ex(z, z)[3])
 
 
 CASES: dict[str, Case] = {
@@ -123,6 +143,7 @@ CASES: dict[str, Case] = {
     "complex products": (products, [PAIRS, OTHERS]),
     "complex parts": (parts, [PAIRS, OTHERS]),
     "complex numbers moved": (moved, [PAIRS]),
+    "complex systems": (solved, [numbers(2, 3, 3, 2)]),
     "complex numbers made": (
         lambda x, y: tuple(
             [torch.view_as_real(v) for v in (torch.complex(x, y), torch.polar(x, y), x.to(torch.complex64), x.chalf())]

@@ -69,7 +69,17 @@ CASES: dict[str, Case] = {
         [BOOLS, INTS],
     ),
     "where": (lambda a, x, y: (torch.where(a, x, y), x.masked_fill(a, -1.0)), [BOOLS, X, Y]),
-    "clamp": (lambda x: (x.clamp(-0.5, 0.5), x.clamp(min=0.1), F.hardtanh(x), F.relu6(x * 9)), [X]),
+    "clamp": (
+        lambda x: (
+            x.clamp(-0.5, 0.5),
+            x.clamp(min=0.1),
+            x.clamp_min(0.2),
+            x.clamp_max(0),
+            F.hardtanh(x),
+            F.relu6(x * 9),
+        ),
+        [X],
+    ),
     "activations": (
         lambda x: (
             F.gelu(x),

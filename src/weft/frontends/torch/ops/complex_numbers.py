@@ -84,7 +84,8 @@ PART_BY_PART: Final = frozenset(
             ),
             *("rsub.Scalar", "rsub.Tensor", "unbind.int", "copy", "zeros_like", "zeros", "empty_like", "new_zeros"),
             *("empty.memory_format", "index_put", "where.ScalarOther", "where.ScalarSelf", "where.Scalar"),
-            *("masked_fill.Scalar", "masked_fill.Tensor", "roll", "diff"),
+            *("masked_fill.Scalar", "masked_fill.Tensor", "fill.Scalar", "fill.Tensor", "zero", "roll", "diff"),
+            *("detach_", "narrow", "view_as", "expand_as", "unfold", "unfold_copy", "diagonal"),
         ),
     )
 )
@@ -274,12 +275,12 @@ def filled(c: Call) -> Any:
     return Complex(*made)
 
 
-@translates_complex("constant_pad_nd")
+@translates_complex("constant_pad_nd", "pad")
 def padded(c: Call) -> Any:
-    """The tensor with zeros around."""
+    """The tensor with zeros around, or with elements of its own."""
     if c.value("value", 0):
         c.fail("padding complex numbers with others than zero is not supported", "pad with zero")
-    return part_by_part(c, TABLE[spelled("constant_pad_nd")])
+    return part_by_part(c, TABLE[spelled("pad")])
 
 
 @translates_complex("eq.Tensor", "eq.Scalar")

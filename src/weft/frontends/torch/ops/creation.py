@@ -61,6 +61,12 @@ def full_like(c: Call) -> Results:
     return _of_one_value(c, c.tensor().shape)
 
 
+@translates("fill.Scalar", "fill.Tensor")
+def fill(c: Call) -> Results:
+    """A tensor of one value, of the shape and the type of the first."""
+    return c.add("expand", c.operand("value", c.dtype), shape=c.tensor().shape)
+
+
 def _of_one_value(c: Call, shape: Sequence[Any]) -> Operand:
     if c.optional("fill_value") is not None:  # a number that the model computes, of its sizes
         return c.add("expand", c.operand("fill_value", c.dtype), shape=tuple(shape))
@@ -86,7 +92,7 @@ def _triangle(upper: bool) -> Translation:
 translates("zeros", "zeros_like", "empty.memory_format", "empty_permuted", "empty_like", "prims.empty_strided.default")(
     _filled(0)
 )
-translates("new_zeros", "new_empty")(_filled(0))
+translates("new_zeros", "new_empty", "zero")(_filled(0))
 translates("new_ones")(_filled(1))
 translates("ones", "ones_like")(_filled(1))
 translates("tril")(_triangle(upper=False))

@@ -205,11 +205,11 @@ def masked_fill(c: Call) -> Results:
     return c.add("where", c.tensor("mask"), c.operand("value", c.dtype), c.tensor())
 
 
-@translates("clamp", "hardtanh")
+@translates("clamp", "clamp_min", "clamp_max", "hardtanh")
 def clamp(c: Call) -> Results:
     """self, kept between two bounds, either of which may be absent."""
-    names = ("min" if "min" in c.arguments else "min_val", "max" if "max" in c.arguments else "max_val")
-    bounds = [None if c.arguments[name] is None else c.operand(name, c.dtype) for name in names]
+    names = [f"{bound}_val" if f"{bound}_val" in c.arguments else bound for bound in ("min", "max")]
+    bounds = [None if c.arguments.get(name) is None else c.operand(name, c.dtype) for name in names]
     return c.add("clip", c.operand("self", c.dtype), *bounds)
 
 

@@ -5,12 +5,16 @@ Matrices that have no factors (singular, not positive definite) give infinities 
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 
 from weft.frontends.torch.call import Call, common_shape
+from weft.frontends.torch.complex_numbers import Complex, parts, translates_complex
 from weft.frontends.torch.registry import translates
 from weft.graph.builder import Operand, Results
 from weft.graph.composites.numerics import linear_algebra as matrices
+from weft.graph.composites.slicing import split_equally
 from weft.ir import Expr
 from weft.support.dtypes import i32, i64
 
@@ -60,7 +64,11 @@ def lu_solve(c: Call) -> Results:
 @translates("_linalg_solve_ex")
 def solve(c: Call) -> Results:
     """The X of which A X, or X A, is B, which may be a vector; and the factors."""
-    a, b, left = c.tensor("A"), c.tensor("B"), bool(c.value("left", True))
+    return _solved(c, c.tensor("A"), c.tensor("B"))
+
+
+def _solved(c: Call, a: Operand, b: Operand) -> tuple[Operand, ...]:
+    left = bool(c.value("left", True))
     packed, rows = c.add_many("lu", a)
     is_vector = b.rank == 1 or (b.rank == a.rank - 1 and b.shape == a.shape[:-1])
     right = c.reshape(b, (*b.shape, 1)) if is_vector else b
@@ -74,6 +82,24 @@ def solve(c: Call) -> Results:
         made = matrices.turned(c, matrices.solved(c, factors, order, matrices.turned(c, right), transposed=True))
     shaped = c.reshape(made, made.shape[:-1]) if is_vector else made
     return shaped, packed, _from_one(c, rows), matrices.first_zero(c, packed)
+
+
+@translates_complex("_linalg_solve_ex")
+def solve_complex(c: Call) -> Any:
+    """The complex X of which A X, or X A, is B, which may be a vector, from a real system of twice the size; no factors.
+
+    [Re A, -Im A]  [Re X]     [Re B]                            [ Re A, Im A]
+    [Im A,  Re A]  [Im X]  =  [Im B],      [Re X, Im X]         [-Im A, Re A]  =  [Re B, Im B]
+    """
+    a, b, left = parts(c, "A"), parts(c, "B"), bool(c.value("left", True))
+    negative = c.add("neg", a.imaginary)
+    blocks = ((a.real, negative), (a.imaginary, a.real)) if left else ((a.real, a.imaginary), (negative, a.real))
+    matrix = c.add("concat", *[c.add("concat", *row, axis=a.rank - 1) for row in blocks], axis=a.rank - 2)
+    is_vector = b.rank == 1 or (b.rank == a.rank - 1 and b.shape == a.shape[:-1])
+    axis = b.rank - 1 if is_vector or not left else b.rank - 2
+    joint = c.add("concat", b.real, b.imaginary, axis=axis)
+    made, *_, info = _solved(c, matrix, joint)
+    return Complex(*split_equally(c, made, axis, 2)), None, None, info
 
 
 @translates("linalg_inv_ex")

@@ -24,6 +24,12 @@ def view(c: Call) -> Results:
     return reshape_open(c, c.tensor(), c.sizes("size" if "size" in c.arguments else "shape"))
 
 
+@translates("view_as")
+def view_as(c: Call) -> Results:
+    """The elements in another's shape."""
+    return c.reshape(c.tensor(), c.tensor("other").shape)
+
+
 @translates("flatten.using_ints")
 def flatten(c: Call) -> Results:
     """The dimensions from one to another as one."""
@@ -100,6 +106,12 @@ def expand(c: Call) -> Results:
     return c.add("expand", x, shape=tuple(wanted))
 
 
+@translates("expand_as")
+def expand_as(c: Call) -> Results:
+    """Dimensions of size one repeated, to another's shape."""
+    return c.add("expand", c.tensor(), shape=c.tensor("other").shape)
+
+
 @translates("repeat")
 def repeat(c: Call) -> Results:
     """The tensor repeated along each dimension."""
@@ -162,6 +174,15 @@ def slice_(c: Call) -> Results:
     x = c.tensor()
     d = c.axis("dim", x.rank)
     return slice_axes(c, x, [d], [c.value("start", 0)], [c.value("end", 2**62)], [c.integer("step", 1)])
+
+
+@translates("narrow")
+def narrow(c: Call) -> Results:
+    """A number of elements from a start on along a dimension."""
+    x, start, length = c.tensor(), c.value("start"), c.value("length")
+    if isinstance(start, int) and start < 0:
+        start = x.shape[c.axis("dim", x.rank)] + start
+    return slice_axes(c, x, [c.axis("dim", x.rank)], [start], [start + length], [1])
 
 
 @translates("select.int")
@@ -255,7 +276,45 @@ def places_by_strides(
     return c.add("expand", places, shape=tuple(sizes))
 
 
-@translates("contiguous", "clone", "detach", "alias", "lift_fresh_copy", "resolve_conj", "resolve_neg", "conj_physical")
+@translates("diagonal")
+def diagonal(c: Call) -> Results:
+    """The diagonals of matrices, which two of the dimensions make, as the last dimension."""
+    x, offset = c.tensor(), c.integer("offset", 0)
+    one, other = c.axis_of(c.integer("dim1", 0), x.rank), c.axis_of(c.integer("dim2", 1), x.rank)
+    lead = [d for d in range(x.rank) if d not in (one, other)]
+    matrices = c.transpose(x, [*lead, one, other])
+    rows, columns = matrices.shape[-2:]
+    down, right = rows - max(-offset, 0), columns - max(offset, 0)
+    if not is_certain(down <= right) and not is_certain(right <= down):
+        c.fail(f"diagonals of {x!r} are of a length that is not known", "give it numbers in `shapes`")
+    count, first = down if is_certain(down <= right) else right, max(offset, 0) + max(-offset, 0) * columns
+    flat = c.reshape(matrices, [*matrices.shape[:-2], rows * columns])
+    return c.add("gather", flat, places_by_strides(c, (count,), (columns + 1,), first), axis=len(lead))
+
+
+@translates("unfold", "unfold_copy")
+def unfold(c: Call) -> Results:
+    """Windows along a dimension, which counts them; the elements of each are the last dimension."""
+    x, size, step = c.tensor(), c.integer("size"), c.integer("step")
+    if x.rank == 0:
+        return c.reshape(x, [size])
+    d = c.axis("dimension", x.rank)
+    count = (x.shape[d] - size) // step + 1
+    made = c.add("gather", x, places_by_strides(c, (count, size), (step, 1), 0), axis=d)
+    return c.transpose(made, [k for k in range(x.rank + 1) if k != d + 1] + [d + 1])
+
+
+@translates(
+    "contiguous",
+    "clone",
+    "detach",
+    "detach_",
+    "alias",
+    "lift_fresh_copy",
+    "resolve_conj",
+    "resolve_neg",
+    "conj_physical",
+)
 def itself(c: Call) -> Results:
     """The tensor itself: a value of a graph has no place in memory that could be shared."""
     return c.tensor()

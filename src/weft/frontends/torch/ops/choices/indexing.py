@@ -13,7 +13,7 @@ from weft.frontends.torch.registry import translates
 from weft.graph.builder import CompileTimeConstant, Operand, Results, static_sizes, total
 from weft.graph.composites import selection
 from weft.graph.composites.sequences import stack
-from weft.graph.composites.slicing import slice_axes
+from weft.graph.composites.slicing import FAR, slice_axes
 from weft.ir import Const
 from weft.support.dtypes import bool_, i64
 
@@ -126,6 +126,54 @@ def as_strided_scatter(c: Call) -> Results:
     for size, stride in zip(sizes, strides, strict=True):
         places = places[..., None] + np.arange(size, dtype=np.int64) * stride
     return _put_at(c, x, places)
+
+
+@translates("select_scatter")
+def select_scatter(c: Call) -> Results:
+    """The tensor with another in the place of the elements at one index along a dimension."""
+    x, k = c.tensor(), c.value("index")
+    d = c.axis("dim", x.rank)
+    part = c.reshape(c.cast(c.tensor("src"), x.dtype), [*x.shape[:d], 1, *x.shape[d + 1 :]])
+    at = c.size(k if isinstance(k, int) and k >= 0 else k + x.shape[d])
+    return c.add("where", c.add("equal", _along(c, x, d), at), part, x)
+
+
+@translates("slice_scatter")
+def slice_scatter(c: Call) -> Results:
+    """The tensor with another in the place of a range along a dimension."""
+    x, step = c.tensor(), c.integer("step", 1)
+    d = c.axis("dim", x.rank)
+    part, start, end = c.cast(c.tensor("src"), x.dtype), c.value("start"), c.value("end")
+    sizes = static_sizes([x.shape[d]])
+    if sizes is None or not all(v is None or isinstance(v, int) for v in (start, end)):
+        return _with_range(c, x, part, d, (0 if start is None else start, 2**62 if end is None else end, step))
+    first, behind, _ = slice(start, end, step).indices(sizes[0])
+    places = np.arange(sizes[0])
+    inside = (places >= first) & (places < behind) & ((places - first) % step == 0)
+    if not inside.any() or inside.all():
+        return part if inside.any() else x
+    taken = np.clip((places - first) // step, 0, len(range(first, behind, step)) - 1)
+    spread = c.add("gather", part, CompileTimeConstant(taken.astype(np.int64)), axis=d)
+    mask = CompileTimeConstant(inside.reshape([-1 if k == d else 1 for k in range(x.rank)]))
+    return c.add("where", mask, spread, x)
+
+
+def _along(c: Call, x: Operand, axis: int) -> Operand:
+    """Returns the indices along a dimension of *x*, in a shape that is broadcast with it."""
+    places = c.cast(c.add("range", start=0, size=x.shape[axis], step=1), i64)
+    return c.reshape(places, [x.shape[axis] if k == axis else 1 for k in range(x.rank)])
+
+
+def _with_range(c: Call, x: Operand, part: Operand, axis: int, places: tuple[Any, Any, int]) -> Operand:
+    """Returns *x* with *part* in the place of a range, of which a bound or the size is symbolic."""
+    start, end, step = places
+    if (start, step) == (0, 1) and isinstance(end, int) and end >= FAR:
+        return part
+    if step != 1:
+        c.fail(f"every {step}th element of {x!r}, of symbolic size, can't be replaced", "give it numbers in `shapes`")
+    before = slice_axes(c, x, [axis], [0], [start], [1])
+    behind = [slice_axes(c, x, [axis], [end], [2**62], [1])] if not isinstance(end, int) or end < FAR else []
+    return c.add("concat", before, part, *behind, axis=axis)
 
 
 @translates("diagonal_scatter")
