@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,7 @@ def test_source_code_is_no_image() -> None:
         backend_of(host()).image(SourceCode("pascal", ""), host())
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """Returns the modules that a file imports, and the names that it imports from packages as if they were modules."""
     found: set[str] = set()

@@ -30,27 +30,13 @@ PutBack: TypeAlias = Callable[[Graph, Node, Node, Sequence[Any]], Node]
 _COPIES: Final = (A.lift_fresh_copy.default, A.clone.default)
 """Operators whose result has memory of its own, though PyTorch's description of it may not."""
 
-_TRUTH: Final = frozenset(
-    {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not"}
-)
+_TRUTH: Final = (A.eq, A.ne, A.lt, A.le, A.gt, A.ge, A.logical_and, A.logical_or, A.logical_xor, A.logical_not)
 """Operators whose new tensors have truth values, where those that change their arguments keep the type of these."""
 
-_NEW: Final = frozenset(
-    {
-        *(
-            "linear",
-            "matmul",
-            "layer_norm",
-            "rms_norm",
-            "group_norm",
-            "batch_norm",
-            "instance_norm",
-            "softmax",
-            "log_softmax",
-        ),
-        *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "max_pool1d"),
-        *("max_pool2d", "max_pool3d", "scaled_dot_product_attention", "where", "pad", "one_hot", "outer"),
-    }
+_NEW: Final = (
+    *(A.linear, A.matmul, A.layer_norm, A.rms_norm, A.group_norm, A.batch_norm, A.instance_norm, A.softmax),
+    *(A.log_softmax, A.conv1d, A.conv2d, A.conv3d, A.conv_transpose1d, A.conv_transpose2d, A.conv_transpose3d),
+    *(A.max_pool1d, A.max_pool2d, A.max_pool3d, A.scaled_dot_product_attention, A.where, A.pad, A.one_hot, A.outer),
 )
 """Composite operators that always make tensors with memory of their own."""
 
@@ -89,19 +75,25 @@ class _Memory:
         self.views: dict[Node, Node] = {}
         self.roots: dict[Node, Node] = {}
         self.sharing: dict[Node, list[Node]] = {}
-        owners: dict[int, list[Node]] = {}
         for n in graph.nodes:
-            if (of := _viewed(n)) is not None and not (n.target is operator.getitem and of not in self.views):
+            of = _viewed(n)
+            if of is not None and (n.target is not operator.getitem or of in self.views):
                 self.views[n] = of
-            root = self.roots[n] = self.roots[self.views[n]] if n in self.views else n
-            self.sharing.setdefault(root, []).append(n)
-            if root is n and n.target not in _COPIES and isinstance(n.meta.get("val"), torch.Tensor):
-                for s in _storages(n):
-                    owners.setdefault(s, []).append(n)
-        self.ambiguous = {n for several in owners.values() if len(several) > 1 for n in several}
+            self.roots[n] = self.roots[self.views[n]] if n in self.views else n
+            self.sharing.setdefault(self.roots[n], []).append(n)
+        self.ambiguous = self._ambiguous()
         self.last_use = {
             root: max(self.places[u] for m in members for u in (m, *m.users)) for root, members in self.sharing.items()
         }
+
+    def _ambiguous(self) -> set[Node]:
+        """Returns the tensors that are views of no other, and share the memory of others that are none either."""
+        owners: dict[int, list[Node]] = {}
+        for n in self.sharing:
+            if n.target not in _COPIES and isinstance(n.meta.get("val"), torch.Tensor):
+                for s in _storages(n):
+                    owners.setdefault(s, []).append(n)
+        return {n for several in owners.values() if len(several) > 1 for n in several}
 
     def is_followed(self, change: Node) -> bool:
         """Tells whether a change can be followed by the graph alone."""
@@ -111,7 +103,7 @@ class _Memory:
         held, whole = into.meta["val"], self.roots[into]
         if not isinstance(whole.meta["val"], torch.Tensor) or held.is_complex() or not _keeps_type(change, held.dtype):
             return False
-        if whole.op != "call_function" or whole in self.ambiguous:
+        if whole.op != "call_function" or whole in self.ambiguous or change.meta["val"].shape != held.shape:
             return False
         views = [n for n in self.path(into) if n in self.views and not is_mutable(n.target)]
         return all(map(_is_put_back, views)) and not self._may_share(whole, change, set())
@@ -159,7 +151,7 @@ def _may_return_an_argument(n: Node) -> bool:
     if any(r.alias_info is not None for r in n.target._schema.returns):
         return False  # where it is an argument, PyTorch's description says so
     is_composite = torch._C._dispatch_has_kernel_for_dispatch_key(n.target.name(), "CompositeImplicitAutograd")
-    return is_composite and n.target not in _COPIES and _name(n.target) not in _NEW
+    return is_composite and n.target not in _COPIES and n.target._overloadpacket not in _NEW
 
 
 def _name(op: Any) -> str:
@@ -207,12 +199,12 @@ def counterpart(change: Node) -> Any:
 def _keeps_type(change: Node, dtype: torch.dtype) -> bool:
     """Tells whether the counterpart of a change makes elements of *dtype*, as the change does."""
     op: Any = change.target
-    if _name(op) in _TRUTH:
+    if counterpart(change)._overloadpacket in _TRUTH:
         return dtype is torch.bool
     given = dict(zip([a.name for a in op._schema.arguments], change.args, strict=False)) | change.kwargs
     metas = [a.meta.get("val") for k, a in given.items() if isinstance(a, Node) and k not in _ANY_TYPE]
     types = [m.dtype for m in metas if isinstance(m, torch.Tensor)]
-    return _name(op) == "copy" or all(torch.promote_types(dtype, t) is dtype for t in types)
+    return op is A.copy_.default or all(torch.promote_types(dtype, t) is dtype for t in types)
 
 
 @dataclass
