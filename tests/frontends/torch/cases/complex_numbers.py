@@ -58,6 +58,7 @@ def products(x: torch.Tensor, y: torch.Tensor) -> Any:
         torch.bmm(z[None], w[None]),
         z.matmul(w),
         torch.addmm(z[0, :3], z, w),
+        torch.baddbmm(z[None, :, :3], z[None], w[None]),
         torch.nn.functional.linear(z, z, w[0]),
         torch.nn.functional.linear(z, z),
         torch.einsum("ik,kj->ij", z, w),
@@ -78,6 +79,9 @@ def parts(x: torch.Tensor, y: torch.Tensor) -> Any:
         z == w,
         z != 1 + 1j,
         A.isnan(z),
+        A.isfinite(z / torch.tensor([1.0, 0.0, 2.0, 3.0])),
+        A.linalg_vector_norm(z, 2, [1]),
+        A.linalg_vector_norm(z, 1),
         torch.ops.prims.convert_element_type(z, torch.complex128),
     )
     made = (
@@ -122,6 +126,8 @@ def moved(x: torch.Tensor) -> Any:
         torch.nn.functional.pad(z, (1, 2), "circular"),
         z.unfold(1, 2, 1),
         z.diagonal(1),
+        *torch.meshgrid(z[0], z[:, 0], indexing="xy"),
+        *A.broadcast_tensors([z, z[:1]]),
     )
     return tuple([torch.view_as_real(v) for v in made])
 

@@ -69,6 +69,8 @@ CASES: dict[str, Case] = {
         [BOOLS, INTS],
     ),
     "where": (lambda a, x, y: (torch.where(a, x, y), x.masked_fill(a, -1.0)), [BOOLS, X, Y]),
+    "finite": (lambda x: (A.isfinite(x / x), A.isfinite(1 / x), A.isfinite(x > 0)), [torch.tensor([0.0, -1.0, 2.0])]),
+    "powers of a number": (lambda x: (2.0**x, A.pow(3, x)), [X]),
     "clamp": (
         lambda x: (
             x.clamp(-0.5, 0.5),

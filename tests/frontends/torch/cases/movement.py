@@ -121,6 +121,15 @@ CASES: dict[str, Case] = {
         ),
         [ROWS],
     ),
+    "spread along one another": (
+        lambda x, y: (
+            *A.broadcast_tensors([x, y[:, None, None], x[0, 0]]),
+            *torch.meshgrid(x[0, 0], y, indexing="xy"),
+            *torch.meshgrid(y, x[0, 0], x[0, 0, 0], indexing="ij"),
+            *torch.meshgrid(x[0, 0], y, y, indexing="xy"),
+        ),
+        [ROWS, numbers(2)],
+    ),
     "windows along dimensions": (
         lambda x: (
             x.unfold(2, 3, 1),

@@ -19,6 +19,27 @@ CASES: dict[str, Case] = {
         ),
         [numbers(4, 3, 5), numbers(4, 1, 1), numbers(1, 1, 5)],
     ),
+    "baddbmm": (
+        lambda b, x, y: (
+            torch.baddbmm(b, x, y),
+            torch.baddbmm(b[0], x, y, beta=0.5, alpha=2.0),
+            torch.baddbmm(b / 0, x, y, beta=0),
+        ),
+        [numbers(2, 3, 5), numbers(2, 3, 4), numbers(2, 4, 5)],
+    ),
+    "norms of vectors": (
+        lambda x: (
+            A.linalg_vector_norm(x),
+            A.linalg_vector_norm(x, 2, [-1], True),
+            A.linalg_vector_norm(x, 1, [0]),
+            A.linalg_vector_norm(x, 3.5, [0, 1]),
+            A.linalg_vector_norm(x.relu(), 0, [1]),
+            A.linalg_vector_norm(x, float("inf"), [1]),
+            A.linalg_vector_norm(x, float("-inf")),
+            A.linalg_vector_norm(x, 2, dtype=torch.float64),
+        ),
+        [X],
+    ),
     "addmm": (lambda b, x, w: torch.addmm(b, x, w, beta=0.5, alpha=2.0), [numbers(5), X, numbers(4, 5)]),
     "products": (
         lambda x, y: (torch.matmul(x, y), torch.bmm(x, y), torch.mm(x[0], y[0]), x @ y[0]),

@@ -17,6 +17,7 @@ from weft.frontends.torch.complex_numbers import (
     taken_apart,
     translates_complex,
 )
+from weft.frontends.torch.ops.reduction import norm_of
 from weft.frontends.torch.registry import TABLE, spelled
 from weft.graph.builder import Operand
 from weft.graph.composites.einsum import einsum as sum_of_products
@@ -86,6 +87,7 @@ PART_BY_PART: Final = frozenset(
             *("empty.memory_format", "index_put", "where.ScalarOther", "where.ScalarSelf", "where.Scalar"),
             *("masked_fill.Scalar", "masked_fill.Tensor", "fill.Scalar", "fill.Tensor", "zero", "roll", "diff"),
             *("detach_", "narrow", "view_as", "expand_as", "unfold", "unfold_copy", "diagonal"),
+            *("broadcast_tensors", "meshgrid", "meshgrid.indexing"),
         ),
     )
 )
@@ -171,12 +173,13 @@ def matmul(c: Call) -> Any:
     return _product(c, parts(c, "self"), parts(c, "other"), "matmul")
 
 
-@translates_complex("addmm")
+@translates_complex("addmm", "baddbmm")
 def addmm(c: Call) -> Any:
-    """The product of two matrices, added to a third."""
+    """The product of two matrices, or of several, added to a third."""
     if (c.value("beta", 1), c.value("alpha", 1)) != (1, 1):
         c.fail("factors beside products of complex matrices are not supported", "multiply by them in the module")
-    return _sum(c, parts(c, "self"), _product(c, parts(c, "mat1"), parts(c, "mat2"), "matmul"))
+    first, second = ("mat1", "mat2") if "mat1" in c.arguments else ("batch1", "batch2")
+    return _sum(c, parts(c, "self"), _product(c, parts(c, first), parts(c, second), "matmul"))
 
 
 @translates_complex("linear")
@@ -228,6 +231,19 @@ def absolute(c: Call) -> Any:
     """The length."""
     x = parts(c, "self")
     return pairs.length(c, (x.real, x.imaginary))
+
+
+@translates_complex("linalg_vector_norm")
+def vector_norm(c: Call) -> Any:
+    """The norm of an order over dimensions."""
+    return norm_of(c, absolute(c))
+
+
+@translates_complex("isfinite")
+def is_finite(c: Call) -> Any:
+    """Where neither part is infinite or NaN."""
+    made = part_by_part(c, TABLE[spelled("isfinite")])
+    return c.add("logical_and", made.real, made.imaginary)
 
 
 @translates_complex("angle")

@@ -134,9 +134,9 @@ def _scaled(c: Call, name: str) -> Operand:
     return x if alpha == 1 else c.add("mul", x, c.scalar(alpha, c.dtype))
 
 
-@translates("pow.Tensor_Tensor")
+@translates("pow.Tensor_Tensor", "pow.Scalar")
 def power(c: Call) -> Results:
-    """self to a power, element by element."""
+    """self, which may be a number, to a power, element by element."""
     return c.add("power", c.operand("self", c.dtype), c.operand("exponent", c.dtype))
 
 
@@ -144,6 +144,15 @@ def power(c: Call) -> Results:
 def prims_pow(c: Call) -> Results:
     """The same, as decompositions have it."""
     return c.add("power", c.operand("self", c.dtype), c.operand("other", c.dtype))
+
+
+@translates("isfinite")
+def is_finite(c: Call) -> Results:
+    """Tells of each element whether it is neither infinite nor NaN."""
+    x = c.tensor()
+    if not x.dtype.is_float:
+        return c.add("full", shape=x.shape, value=True, dtype=bool_)
+    return c.add("logical_not", c.add("logical_or", c.add("is_nan", x), c.add("is_inf", x)))
 
 
 @translates("round.decimals")

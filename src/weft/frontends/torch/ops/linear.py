@@ -33,6 +33,18 @@ def addmm(c: Call) -> Results:
     return c.add("gemm", c.tensor("mat1"), matrix, c.tensor(), alpha=alpha, beta=beta, trans_a=False, trans_b=trans)
 
 
+@translates("baddbmm")
+def baddbmm(c: Call) -> Results:
+    """beta * self + alpha * A B, of several matrices."""
+    alpha, beta = c.value("alpha", 1), c.value("beta", 1)
+    made = c.add("matmul", c.tensor("batch1"), c.tensor("batch2"))
+    made = made if alpha == 1 else c.add("mul", made, c.scalar(alpha, c.dtype))
+    if beta == 0:  # which hides a NaN
+        return made
+    own = c.tensor() if beta == 1 else c.add("mul", c.tensor(), c.scalar(beta, c.dtype))
+    return c.add("add", own, made)
+
+
 def _as_it_lies(matrix: Operand) -> tuple[Operand, bool]:
     """Returns a matrix as it lies, and whether it is given transposed, as the weights of linear layers are."""
     return untransposed(matrix) if isinstance(matrix, Value) and matrix.rank == 2 else (matrix, False)

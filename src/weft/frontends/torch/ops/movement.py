@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from weft.frontends.torch.call import Call
+from weft.frontends.torch.call import Call, common_shape
 from weft.frontends.torch.registry import translates
 from weft.graph.builder import CompileTimeConstant, Operand, Results, static_sizes, total
 from weft.graph.composites.sequences import stack as stacked
@@ -110,6 +110,28 @@ def expand(c: Call) -> Results:
 def expand_as(c: Call) -> Results:
     """Dimensions of size one repeated, to another's shape."""
     return c.add("expand", c.tensor(), shape=c.tensor("other").shape)
+
+
+@translates("broadcast_tensors")
+def broadcast_tensors(c: Call) -> Results:
+    """Tensors repeated to the shape that all of them are broadcast to."""
+    given = c.tensors("tensors")
+    shape = common_shape([x.shape for x in given])
+    return tuple([c.add("expand", x, shape=shape) for x in given])
+
+
+@translates("meshgrid", "meshgrid.indexing")
+def meshgrid(c: Call) -> Results:
+    """Vectors repeated along the dimensions of the others: the first along rows, or along columns with the indexing "xy"."""
+    given = [c.reshape(x, [total(x.shape)]) for x in c.tensors("tensors")]
+    axes = list(range(len(given)))
+    if c.value("indexing", "ij") == "xy" and len(given) > 1:
+        axes[:2] = 1, 0
+    shape = tuple([given[d].shape[0] for d in axes])  # exchanging two is its own inverse
+    lying = [
+        c.reshape(x, [x.shape[0] if k == d else 1 for k in range(len(given))]) for x, d in zip(given, axes, strict=True)
+    ]
+    return tuple([c.add("expand", x, shape=shape) for x in lying])
 
 
 @translates("repeat")

@@ -30,6 +30,28 @@ translates("amin", "min")(_reduction("reduce_min"))
 translates("prod", "prod.dim_int")(_reduction("reduce_prod"))
 
 
+@translates("linalg_vector_norm")
+def vector_norm(c: Call) -> Results:
+    """The norm of an order over dimensions: the root of the sum of powers of lengths, or an extreme of lengths."""
+    return norm_of(c, c.cast(c.tensor(), c.dtype))
+
+
+def norm_of(c: Call, x: Operand) -> Operand:
+    """Returns the norms of real numbers, by the arguments of the call."""
+    order = float(c.value("ord", 2))
+    over = {"axes": c.axes("dim", x.rank), "keepdims": bool(c.value("keepdim", False))}
+    if order in (1, 2):
+        return c.add("reduce_l1" if order == 1 else "reduce_l2", x, **over)
+    if order == 0:
+        is_zero = c.add("equal", x, c.scalar(0, x.dtype))
+        return c.add("reduce_sum", c.cast(c.add("logical_not", is_zero), x.dtype), **over)
+    lengths = c.add("abs", x)
+    if math.isinf(order):
+        return c.add("reduce_max" if order > 0 else "reduce_min", lengths, **over)
+    total_of_powers = c.add("reduce_sum", c.add("power", lengths, c.scalar(order, x.dtype)), **over)
+    return c.add("power", total_of_powers, c.scalar(1 / order, x.dtype))
+
+
 def _quantifier(op: str) -> Translation:
     """Tells whether any, or every, element is not zero."""
 
