@@ -124,6 +124,7 @@ CASES: dict[str, Case] = {
     "spread along one another": (
         lambda x, y: (
             *A.broadcast_tensors([x, y[:, None, None], x[0, 0]]),
+            *A.meshgrid([y, x[0, 0]]),
             *torch.meshgrid(x[0, 0], y, indexing="xy"),
             *torch.meshgrid(y, x[0, 0], x[0, 0, 0], indexing="ij"),
             *torch.meshgrid(x[0, 0], y, y, indexing="xy"),
