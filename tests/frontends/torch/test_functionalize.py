@@ -65,9 +65,24 @@ def of_constants(x: Any) -> Any:
     return x * weights[:, None]
 
 
+def pieces(x: Any) -> Any:
+    y = x * 2
+    first, second = y.split(2)
+    row = second[1]
+    first.mul_(3)
+    row.add_(1)
+    columns, others = y.chunk(2, -1), y.unbind(1)
+    others[4].zero_()
+    columns[0][0].copy_(columns[1][1])
+    others[5].sub_(1)
+    wide, _ = y.split_with_sizes([1, 5], 1)
+    wide.relu_()
+    return y, first, second, row, *columns, *others
+
+
 def with_a_part_of_several(x: Any) -> Any:
     y = x * 2
-    first, _ = y.split(2)
+    first, _ = y.tensor_split(2)
     first.mul_(3)
     return y
 
@@ -78,7 +93,7 @@ def with_a_wider_type(x: Any) -> Any:
     return y
 
 
-FOLLOWED: Final[list[Callable[..., Any]]] = [changed_by_views, sums_of_a_loop, into_another, of_constants]
+FOLLOWED: Final[list[Callable[..., Any]]] = [changed_by_views, pieces, sums_of_a_loop, into_another, of_constants]
 NOT_FOLLOWED: Final[list[Callable[..., Any]]] = [with_a_part_of_several, with_a_wider_type]
 
 
@@ -157,7 +172,9 @@ class Random(torch.nn.Module):  # type: ignore[misc, name-defined]
             lambda: y.unsqueeze(d),
             y.contiguous,
             lambda: y.diagonal() if y.dim() == 2 else y.sigmoid(),
-            lambda: y.split(max(y.shape[d] // 2, 1), d)[0] if chosen.random() < 0.3 else y.detach(),
+            lambda: chosen.choice(y.split(max(y.shape[d] // 2, 1), d)),
+            lambda: chosen.choice(y.unbind(d)),
+            y.detach,
             lambda: y.add_(chosen.choice(fitting).clone()),
             lambda: y.mul_(0.5),
             lambda: y.clamp_(-1, 1),

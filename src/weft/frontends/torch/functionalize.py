@@ -81,10 +81,16 @@ class _Memory:
                 self.views[n] = of
             self.roots[n] = self.roots[self.views[n]] if n in self.views else n
             self.sharing.setdefault(self.roots[n], []).append(n)
+        self.suspects: dict[Node, list[Node]] = {}
         self.ambiguous = self._ambiguous()
         self.last_use = {
             root: max(self.places[u] for m in members for u in (m, *m.users)) for root, members in self.sharing.items()
         }
+        self.last_read = {n: max([self.places[u] for u in n.users], default=0) for n in graph.nodes}
+        for n in reversed(graph.nodes):
+            if n in self.views:  # which is taken from it anew
+                of = self.views[n]
+                self.last_read[of] = max(self.last_read[of], self.last_read[n])
 
     def _ambiguous(self) -> set[Node]:
         """Returns the tensors that are views of no other, and share the memory of others that are none either."""
@@ -106,14 +112,41 @@ class _Memory:
         if whole.op != "call_function" or whole in self.ambiguous or change.meta["val"].shape != held.shape:
             return False
         views = [n for n in self.path(into) if n in self.views and not is_mutable(n.target)]
-        return all(map(_is_put_back, views)) and not self._may_share(whole, change, set())
+        return all(map(self._is_put_back, views)) and not self._may_share(whole, change, set())
 
     def path(self, n: Node) -> Iterator[Node]:
         """Yields a tensor, what it is a view of, and so on to the one that is no view."""
         yield n
         while n in self.views:
-            n = self.views[n]
+            n = self.source(n)
             yield n
+
+    def source(self, view: Node) -> Node:
+        """Returns the tensor that a view, which may be one of several pieces, is taken from."""
+        of = self.views[view]
+        return self.views[of] if view.target is operator.getitem else of
+
+    def outdated(self, change: Node) -> set[Node]:
+        """Returns the tensors that share memory with the one that a call changes, and are read behind it.
+
+        Other pieces of a tensor that was cut, than the one that is changed, are not among them.
+        """
+        into, place = _changed(change), self.places[change]
+        assert into is not None
+        pieces = {self.views[m]: m for m in self.path(into) if m.target is operator.getitem}
+        shared = [n for n in self.sharing[self.roots[into]] if self.places[n] < place < self.last_read[n]]
+        return {n for n in shared if not pieces or not self._is_another(n, pieces)}
+
+    def _is_another(self, n: Node, pieces: Mapping[Node, Node]) -> bool:
+        own = [m for m in self.path(n) if m.target is operator.getitem and self.views[m] in pieces]
+        return any(pieces[self.views[m]].args[1] != m.args[1] for m in own)
+
+    def _is_put_back(self, view: Node) -> bool:
+        if view.target is operator.getitem:
+            pieces = self.views[view]
+            return pieces.target in PIECES and not pieces.kwargs and isinstance(view.meta["val"], torch.Tensor)
+        how = PUT_BACK.get(view.target)
+        return how is _whole or (how is not None and not view.kwargs)
 
     def _may_share(self, whole: Node, change: Node, seen: set[Node]) -> bool:
         """Tells whether a tensor that was made from *whole*, or from a view of it, before *change* and is read behind it may have
@@ -121,14 +154,21 @@ class _Memory:
 
         Composite operators may return an argument: a dropout that drops nothing does.
         """
-        for user in {u for n in self.sharing[whole] for u in n.users} - seen:
-            seen.add(user)
+        for user in self._suspects(whole):
             made = self.roots[user]
-            if made is whole or self.places[user] >= self.places[change] or not _may_return_an_argument(user):
+            if user in seen or self.places[user] >= self.places[change]:
                 continue
+            seen.add(user)
             if self.last_use[made] > self.places[change] or self._may_share(made, change, seen):
                 return True
         return False
+
+    def _suspects(self, whole: Node) -> list[Node]:
+        """Returns the calls that are given a tensor or a view of it, and may return that without saying so."""
+        if whole not in self.suspects:
+            users = {u: None for n in self.sharing[whole] for u in n.users if self.roots[u] is not whole}
+            self.suspects[whole] = [u for u in users if _may_return_an_argument(u)]
+        return self.suspects[whole]
 
 
 def _viewed(n: Node) -> Node | None:
@@ -138,11 +178,6 @@ def _viewed(n: Node) -> Node | None:
     held = _storages(n)
     found = next((a for a in n.all_input_nodes if held & _storages(a)), None)
     return _changed(n) if found is not None and is_mutable(n.target) else found
-
-
-def _is_put_back(view: Node) -> bool:
-    how = PUT_BACK.get(view.target)
-    return how is _whole or (how is not None and not view.kwargs)
 
 
 def _may_return_an_argument(n: Node) -> bool:
@@ -250,13 +285,21 @@ class _Following:
         for n in self.memory.path(into):
             changed.add(n)
             self.now[n] = made
-            of = self.memory.views.get(n)
-            if of is not None and not is_mutable(n.target):
-                others = map_arg(tuple(n.args[1:]), self._value)
-                made = PUT_BACK[n.target](self.graph, self._value(of), made, others)
+            if n in self.memory.views and not is_mutable(n.target):
+                of = self.memory.source(n)
+                made = self._put_back(n, self._value(of), made)
                 made.meta = {**change.meta, "val": of.meta["val"]}
-        shared = self.memory.sharing[self.memory.roots[into]]
-        self.stale = (self.stale - changed) | {n for n in shared if n in self.now and n not in changed}
+        self.stale.difference_update(changed)
+        self.stale |= self.memory.outdated(change) - changed
+
+    def _put_back(self, view: Node, whole: Node, part: Node) -> Node:
+        """Returns the tensor *whole* with a new value of a view of it."""
+        if view.target is not operator.getitem:
+            return PUT_BACK[view.target](self.graph, whole, part, map_arg(tuple(view.args[1:]), self._value))
+        pieces, number = self.memory.views[view], view.args[1]
+        assert isinstance(number, int)
+        op, where = PIECES[pieces.target](pieces, number)
+        return self.graph.call_function(op, (whole, part, *where))
 
 
 def _whole(graph: Graph, whole: Node, part: Node, others: Sequence[Any]) -> Node:
@@ -302,6 +345,28 @@ def _scattered(op: Any) -> PutBack:
     """The view has some of the elements, which an operator replaces that takes the same arguments."""
     return lambda graph, whole, part, others: graph.call_function(op, (whole, part, *others))
 
+
+def _chosen(pieces: Node, number: int) -> tuple[Any, tuple[Any, ...]]:
+    """The pieces are the elements at each index along a dimension."""
+    return A.select_scatter.default, (_axis_of(pieces, 1), number)
+
+
+def _cut(pieces: Node, number: int) -> tuple[Any, tuple[Any, ...]]:
+    """The pieces are ranges along a dimension, one behind the other."""
+    axis = _axis_of(pieces, 2)
+    sizes = [m.shape[axis] for m in pieces.meta["val"]]
+    return A.slice_scatter.default, (axis, sum(sizes[:number]), sum(sizes[: number + 1]))
+
+
+def _axis_of(pieces: Node, place: int) -> Any:
+    return pieces.args[place] if len(pieces.args) > place else 0
+
+
+PIECES: Final[Mapping[Any, Callable[[Node, int], tuple[Any, tuple[Any, ...]]]]] = {
+    A.unbind.int: _chosen,
+    **dict.fromkeys((A.split.Tensor, A.split_with_sizes.default, A.chunk.default), _cut),
+}
+"""What puts a piece back into the tensor that was cut, by the operators that cut: an operator, and its arguments."""
 
 PUT_BACK: Final[Mapping[Any, PutBack]] = {
     **dict.fromkeys((A.alias.default, A.detach.default, A.detach_.default, A.contiguous.default), _whole),
