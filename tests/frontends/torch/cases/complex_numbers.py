@@ -128,6 +128,9 @@ def moved(x: torch.Tensor) -> Any:
         z.diagonal(1),
         *torch.meshgrid(z[0], z[:, 0], indexing="xy"),
         *A.broadcast_tensors([z, z[:1]]),
+        A.select_scatter(z, z[0, :3], 1, 2),
+        A.slice_scatter(z, z[:, :2], 1, 1, 3),
+        A.diagonal_scatter(z, z[0, :3]),
     )
     return tuple([torch.view_as_real(v) for v in made])
 

@@ -88,6 +88,7 @@ PART_BY_PART: Final = frozenset(
             *("masked_fill.Scalar", "masked_fill.Tensor", "fill.Scalar", "fill.Tensor", "zero", "roll", "diff"),
             *("detach_", "narrow", "view_as", "expand_as", "unfold", "unfold_copy", "diagonal"),
             *("broadcast_tensors", "meshgrid", "meshgrid.indexing"),
+            *("select_scatter", "slice_scatter", "diagonal_scatter"),
         ),
     )
 )
