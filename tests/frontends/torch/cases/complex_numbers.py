@@ -59,6 +59,8 @@ def products(x: torch.Tensor, y: torch.Tensor) -> Any:
         z.matmul(w),
         torch.addmm(z[0, :3], z, w),
         torch.baddbmm(z[None, :, :3], z[None], w[None]),
+        torch.baddbmm(z[None, :, :3], z[None], w[None], beta=0.5, alpha=2 - 1j),
+        torch.addmm(z[0, :3] / 0, z, w, beta=0),
         torch.nn.functional.linear(z, z, w[0]),
         torch.nn.functional.linear(z, z),
         torch.einsum("ik,kj->ij", z, w),

@@ -176,11 +176,16 @@ def matmul(c: Call) -> Any:
 
 @translates_complex("addmm", "baddbmm")
 def addmm(c: Call) -> Any:
-    """The product of two matrices, or of several, added to a third."""
-    if (c.value("beta", 1), c.value("alpha", 1)) != (1, 1):
-        c.fail("factors beside products of complex matrices are not supported", "multiply by them in the module")
+    """The product of two matrices, or of several, added to a third, each with a factor."""
     first, second = ("mat1", "mat2") if "mat1" in c.arguments else ("batch1", "batch2")
-    return _sum(c, parts(c, "self"), _product(c, parts(c, first), parts(c, second), "matmul"))
+    made = _with_factor(c, "alpha", _product(c, parts(c, first), parts(c, second), "matmul"))
+    if c.value("beta", 1) == 0:  # which hides a NaN
+        return made
+    return _sum(c, _with_factor(c, "beta", parts(c, "self")), made)
+
+
+def _with_factor(c: Call, name: str, x: Complex) -> Complex:
+    return x if c.value(name, 1) == 1 else _product(c, parts(c, name), x, "mul")
 
 
 @translates_complex("linear")
