@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from tests.frontends.torch.modules import Module, check, exported, numbers  # noqa: E402
 
 from weft.frontends.torch.decompose import is_mutable  # noqa: E402
-from weft.frontends.torch.functionalize import without_changes  # noqa: E402
+from weft.frontends.torch.functionalization import without_changes  # noqa: E402
 
 X: Final = numbers(4, 6)
 

@@ -14,7 +14,7 @@ from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
 from weft.frontends.torch.complex_numbers import Complex
 from weft.frontends.torch.decompose import decomposed, needs_decomposition
-from weft.frontends.torch.functionalize import without_changes
+from weft.frontends.torch.functionalization import without_changes
 from weft.frontends.torch.nodes import NodeImporter, Scope, check_operators
 from weft.frontends.torch.source_lines import with_line
 from weft.graph import Constant, Graph, declare_states

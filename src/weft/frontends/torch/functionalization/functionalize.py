@@ -11,9 +11,9 @@ for programs whose changes can't be followed by the graph alone.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import torch
 from torch.fx import Graph, GraphModule, Node
@@ -21,11 +21,9 @@ from torch.fx.node import map_arg
 
 from weft.frontends.torch.complex_numbers import is_known
 from weft.frontends.torch.decompose import is_mutable, name_of
+from weft.frontends.torch.functionalization.put_back import PIECES, PUT_BACK, all_of_it
 
 A: Final = torch.ops.aten
-
-PutBack: TypeAlias = Callable[[Graph, Node, Node, Sequence[Any]], Node]
-"""Makes the tensor that a view is of, given that tensor as it was, the view's new value, and the view's other arguments."""
 
 _COPIES: Final = (A.lift_fresh_copy.default, A.clone.default)
 """Operators whose result has memory of its own, though PyTorch's description of it may not."""
@@ -146,7 +144,7 @@ class _Memory:
             pieces = self.views[view]
             return pieces.target in PIECES and not pieces.kwargs and isinstance(view.meta["val"], torch.Tensor)
         how = PUT_BACK.get(view.target)
-        return how is _whole or (how is not None and not view.kwargs)
+        return how is all_of_it or (how is not None and not view.kwargs)
 
     def _may_share(self, whole: Node, change: Node, seen: set[Node]) -> bool:
         """Tells whether a tensor that was made from *whole*, or from a view of it, before *change* and is read behind it may have
@@ -300,85 +298,3 @@ class _Following:
         assert isinstance(number, int)
         op, where = PIECES[pieces.target](pieces, number)
         return self.graph.call_function(op, (whole, part, *where))
-
-
-def _whole(graph: Graph, whole: Node, part: Node, others: Sequence[Any]) -> Node:
-    """The view has all elements as they were."""
-    return graph.call_function(A.alias.default, (part,))
-
-
-def _reshaped(graph: Graph, whole: Node, part: Node, others: Sequence[Any]) -> Node:
-    """The view has all elements, in their order, in another shape."""
-    sizes = [_size(graph, whole, d, s) for d, s in enumerate(whole.meta["val"].shape)]
-    return graph.call_function(A.reshape.default, (part, sizes))
-
-
-def _size(graph: Graph, whole: Node, axis: int, size: Any) -> Any:
-    if isinstance(size, int):
-        return size
-    made = graph.call_function(A.sym_size.int, (whole, axis))
-    made.meta["val"] = size
-    return made
-
-
-def _by(op: Any) -> PutBack:
-    """The view has dimensions exchanged by an operator that is its own inverse."""
-    return lambda graph, whole, part, others: graph.call_function(op, (part, *others))
-
-
-def _permuted(graph: Graph, whole: Node, part: Node, others: Sequence[Any]) -> Node:
-    """The view has the dimensions in another order."""
-    (order,) = others
-    back = sorted(range(len(order)), key=lambda d: order[d] % len(order))
-    return graph.call_function(A.permute.default, (part, back))
-
-
-def _narrowed(graph: Graph, whole: Node, part: Node, others: Sequence[Any]) -> Node:
-    """The view has a number of elements from a start on along a dimension."""
-    axis, start, length = others
-    is_symbolic = isinstance(start, Node) or isinstance(length, Node)
-    end = graph.call_function(operator.add, (start, length)) if is_symbolic else start + length or None
-    return graph.call_function(A.slice_scatter.default, (whole, part, axis, start, end))
-
-
-def _scattered(op: Any) -> PutBack:
-    """The view has some of the elements, which an operator replaces that takes the same arguments."""
-    return lambda graph, whole, part, others: graph.call_function(op, (whole, part, *others))
-
-
-def _chosen(pieces: Node, number: int) -> tuple[Any, tuple[Any, ...]]:
-    """The pieces are the elements at each index along a dimension."""
-    return A.select_scatter.default, (_axis_of(pieces, 1), number)
-
-
-def _cut(pieces: Node, number: int) -> tuple[Any, tuple[Any, ...]]:
-    """The pieces are ranges along a dimension, one behind the other."""
-    axis = _axis_of(pieces, 2)
-    sizes = [m.shape[axis] for m in pieces.meta["val"]]
-    return A.slice_scatter.default, (axis, sum(sizes[:number]), sum(sizes[: number + 1]))
-
-
-def _axis_of(pieces: Node, place: int) -> Any:
-    return pieces.args[place] if len(pieces.args) > place else 0
-
-
-PIECES: Final[Mapping[Any, Callable[[Node, int], tuple[Any, tuple[Any, ...]]]]] = {
-    A.unbind.int: _chosen,
-    **dict.fromkeys((A.split.Tensor, A.split_with_sizes.default, A.chunk.default), _cut),
-}
-"""What puts a piece back into the tensor that was cut, by the operators that cut: an operator, and its arguments."""
-
-PUT_BACK: Final[Mapping[Any, PutBack]] = {
-    **dict.fromkeys((A.alias.default, A.detach.default, A.detach_.default, A.contiguous.default), _whole),
-    **dict.fromkeys((A.to.dtype, A.to.dtype_layout, A.to.device, A.to.other), _whole),
-    **dict.fromkeys((A.view.default, A.reshape.default, A._unsafe_view.default, A.flatten.using_ints), _reshaped),
-    **dict.fromkeys((A.unsqueeze.default, A.squeeze.default, A.squeeze.dim, A.squeeze.dims), _reshaped),
-    **dict.fromkeys((A.unflatten.int, A.view_as.default), _reshaped),
-    **{op: _by(op) for op in (A.t.default, A.numpy_T.default, A.mT.default, A.transpose.int)},
-    A.permute.default: _permuted,
-    A.narrow.default: _narrowed,
-    A.select.int: _scattered(A.select_scatter.default),
-    A.slice.Tensor: _scattered(A.slice_scatter.default),
-    A.diagonal.default: _scattered(A.diagonal_scatter.default),
-}
-"""How tensors take back the views of them, by the operators that make the views."""
