@@ -15,7 +15,7 @@ from weft.driver.build import build
 from weft.graph import Graph, print_graph, verify_graph
 from weft.graph.core.saved_graph import graph_text, load_graph, save_graph
 from weft.runtime import Model, load
-from weft.support.errors import RuntimeFailure, UnknownValues, VerifyError
+from weft.support.errors import ModelError, RuntimeFailure, UnknownValues, VerifyError
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
 STEP: tuple[Info, Info] = (("i", I64, []), ("go", BOOL, []))
@@ -88,6 +88,63 @@ def test_of_branches_of_different_ranks_the_one_of_more_dimensions_is_compiled()
     ways.check({"x": X, "c": np.array(False)})
     with pytest.raises(RuntimeFailure, match=r"compiled for the one of more dimensions, which is not taken"):
         ways.models[0].run([X, np.array(True)])
+
+
+def squeezed(size: int | str) -> onnx.ModelProto:
+    """What PyTorch writes of `squeeze(-1)`, and a product of two dimensions behind it, inside of a branch of its own."""
+    inner = node("If", ["is_one"], ["v"], then_branch=graph(
+        [node("Squeeze", ["x", "last"], ["t"])], [], [("t", F32, [2, 3])]
+    ), else_branch=graph([node("Identity", ["x"], ["e"])], [], [("e", F32, [2, 3, None])]))  # fmt: skip
+    nodes = [
+        node("Shape", ["x"], ["shape"]),
+        node("Gather", ["shape", "last"], ["size"]),
+        node("Equal", ["size", "one"], ["is_one"]),
+        inner,
+        node("Gemm", ["v", "w"], ["p"]),
+    ]
+    then = graph(nodes, [], [("p", F32, [2, 2])])
+    other = graph([node("Flatten", ["x"], ["f"]), node("Gemm", ["f", "w"], ["q"])], [], [("q", F32, [2, 2])])
+    weights = {"last": np.array([-1]), "one": np.array([1]), "w": np.arange(6, dtype=np.float32).reshape(3, 2)}
+    return model(
+        [node("If", ["c"], ["y"], then_branch=then, else_branch=other)],
+        [("x", F32, [2, 3, size]), ("c", BOOL, [])],
+        [("y", F32, [2, 2])],
+        weights,
+    )
+
+
+def test_a_branch_of_fewer_dimensions_is_compiled_where_later_nodes_take_no_other() -> None:
+    ways = Ways(squeezed("n"))
+    ways.check({"x": X[:, :, None], "c": np.array(True)}, {"x": X[:, :, None], "c": np.array(False)})
+    with pytest.raises(RuntimeFailure, match="compiled for the one of fewer dimensions, which is not taken"):
+        ways.models[0].run([np.stack([X, X], -1), np.array(True)])
+
+
+def test_a_branch_that_does_not_fit_the_shapes_is_left_out() -> None:
+    """Silero's network for speech has a branch for each sampling rate, of which a length of the input fits one."""
+    then = graph([node("MatMul", ["x", "a"], ["t"])], [], [("t", F32, [2, 4])])
+    other = graph([node("MatMul", ["x", "b"], ["e"])], [], [("e", F32, [2, 4])])
+    weights = {"a": np.ones((3, 4), np.float32), "b": np.ones((5, 4), np.float32)}
+    inputs = [("x", F32, [2, 3]), ("c", BOOL, [])]
+    made = model([node("If", ["c"], ["y"], then_branch=then, else_branch=other)], inputs, [("y", F32, [2, 4])], weights)
+    ways = Ways(made)
+    ways.check({"x": X, "c": np.array(True)})
+    with pytest.raises(
+        RuntimeFailure, match=r"If y: its other branch, which is taken, could not be compiled: MatMul e: "
+    ):
+        ways.models[0].run([X, np.array(False)])
+
+
+def test_branches_of_which_none_can_be_compiled_are_told() -> None:
+    bad = graph([node("MatMul", ["x", "b"], ["e"])], [], [("e", F32, [2, 4])])
+    made = model(
+        [node("If", ["c"], ["y"], then_branch=bad, else_branch=bad)],
+        [("x", F32, [2, 3]), ("c", BOOL, [])],
+        [("y", F32, [2, 4])],
+        {"b": np.ones((5, 4), np.float32)},
+    )
+    with pytest.raises(ModelError, match="MatMul e: "):
+        Ways(made)
 
 
 def adding(trips: Sequence[int | str | None]) -> onnx.ModelProto:

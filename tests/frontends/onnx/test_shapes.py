@@ -44,6 +44,11 @@ def test_names_of_symbolic_sizes() -> None:
     assert text_of(relu(x=("batch", None, "seq len", 4))) == "x: f32[batch, x_dim1, seq_len, 4]"
 
 
+def test_a_negative_size_is_symbolic() -> None:
+    """PaddlePaddle's exporter writes -1 for a size that it does not know."""
+    assert text_of(relu(x=(-1, 3))) == "x: f32[x_dim0, 3]"
+
+
 def test_names_that_differ_in_their_signs_are_sizes_of_their_own() -> None:
     model = model_of([node("Concat", "a b c", axis=0)], float_inputs(a=("n - 1", 4), b=("n + 1", 4), c=("n_1", 4)))
     assert text_of(model) == "a: f32[n_1_, 4], b: f32[n_1__, 4], c: f32[n_1, 4]"

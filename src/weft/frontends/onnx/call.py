@@ -12,6 +12,7 @@ from onnx import GraphProto, NodeProto
 from weft.frontends.known_inputs import KnownInputs
 from weft.frontends.onnx.held import AnySequence, Held, NoTensor
 from weft.frontends.onnx.model_node import attributes_of
+from weft.frontends.onnx.rank_choices import RankChoices
 from weft.frontends.onnx.string_pool import StringPool
 from weft.frontends.random_seeds import RandomSeeds
 from weft.graph import UNFIT, Array
@@ -61,6 +62,7 @@ class Call(KnownInputs):
         self._makers = makers
         self.strings = strings
         self.random = random
+        self.choices = RankChoices()
         self.declared_rank: int | None = None  # that of the first output, for nodes that may not know it otherwise
 
     @cached_property

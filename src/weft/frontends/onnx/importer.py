@@ -22,6 +22,7 @@ from weft.frontends.onnx.functions import Functions
 from weft.frontends.onnx.held import Held, Maps, NoTensor, named_tensors, tensors_of
 from weft.frontends.onnx.held_inputs import Given, input_parts, shapes_of_parts
 from weft.frontends.onnx.model_node import DAMAGED, check_count, domain_of, source_of
+from weft.frontends.onnx.rank_choices import RankChoices
 from weft.frontends.onnx.registry import STRING_TABLE, TABLE, Entry, StringEntry
 from weft.frontends.onnx.string_pool import StringPool, is_string_tensor, string_array, text_attributes
 from weft.frontends.random_seeds import RandomSeeds
@@ -69,12 +70,14 @@ def from_onnx(
     listing every operator that Weft does not have.
     """
     source = read_model(model)
-    return _Importer(source, shapes or {}).run(values or {}, states)
+    choices = RankChoices()
+    return choices.read(lambda: _Importer(source, shapes or {}, choices).run(values or {}, states))
 
 
 class _Importer:
-    def __init__(self, source: Source, shapes: Mapping[str, Given]) -> None:
+    def __init__(self, source: Source, shapes: Mapping[str, Given], choices: RankChoices) -> None:
         self.source = source
+        self.choices = choices
         self.proto = source.proto.graph
         self.opsets = opsets_of(source.proto)
         self.shapes = shapes
@@ -220,6 +223,7 @@ class _Importer:
 
         def call(evaluator: PartialEvaluator, given: Sequence[Held | None]) -> Call:
             made = Call(node, given, opset, evaluator, subgraph, self.makers, source, self.strings, self.random)
+            made.choices = self.choices
             made.declared_rank = self.declared_ranks.get(node.output[0]) if entry.holds and node.output else None
             return made
 
@@ -328,7 +332,10 @@ def _declared_shape(info: ValueInfoProto) -> Declared | None:
     if not info.type.tensor_type.HasField("shape"):
         return None
     dims = info.type.tensor_type.shape.dim
-    return [d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in dims]
+    known = [
+        d.HasField("dim_value") and d.dim_value >= 0 for d in dims
+    ]  # PaddlePaddle declares -1, as does ONNX Runtime
+    return [d.dim_value if k else d.dim_param or None for d, k in zip(dims, known, strict=True)]
 
 
 def _type_of(array: Array, name: str) -> DType:

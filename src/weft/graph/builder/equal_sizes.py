@@ -68,18 +68,30 @@ def _equal_sizes(graph: Graph, op: str, inputs: Inputs, attributes: dict[str, An
             OPERATORS[op].infer(types, dict(freeze_attributes(attributes)))
         except (WeftError, TypeError):
             return []
-    late = {known.size for known in graph.late_sizes}
-    return list(dict.fromkeys([_pair(a, b, late, may_be_one=may_be_one) for a, b, may_be_one in found]))
+    return _tied_sizes(found, {known.size for known in graph.late_sizes})
 
 
-def _pair(a: Expr, b: Expr, late: set[Var], *, may_be_one: bool) -> EqualSizes:
-    """Returns a pair of sizes: the one that is known earlier, or is shorter, takes the place of the other."""
+def _tied_sizes(pairs: Sequence[tuple[Expr, Expr, bool]], late: set[Var]) -> list[EqualSizes]:
+    """Returns what sizes of *pairs* are tied to: of those that must all be equal, the one that is known earliest, or is shortest.
+
+    A size that is known no earlier than the call may be 1 instead where all pairs that it is in say so.
+    """
+    root: dict[Expr, Expr] = {}
+    once: dict[Expr, bool] = {}
+
+    def is_late(e: Expr) -> bool:
+        return not late.isdisjoint(free_vars(e))
 
     def rank(e: Expr) -> tuple[bool, int]:
-        return not late.isdisjoint(free_vars(e)), sum(1 for _ in post_order(e))
+        return is_late(e), sum(1 for _ in post_order(e))
 
-    kept, other = (a, b) if rank(a) <= rank(b) else (b, a)
-    return EqualSizes(kept, other, may_be_one and rank(other)[0])
+    for a, b, may_be_one in pairs:
+        for e in (a, b):
+            once[e] = once.get(e, True) and may_be_one
+        ends = root.get(a, a), root.get(b, b)
+        kept = min(ends, key=rank)
+        root |= {e: kept for e in (a, b, *root) if root.get(e, e) in ends}
+    return [EqualSizes(kept, e, once[e] and is_late(e)) for e, kept in root.items() if e is not kept]
 
 
 def _tied(graph: Graph, v: Value, needed: Sequence[EqualSizes], source: str) -> Value:

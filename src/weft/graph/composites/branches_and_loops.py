@@ -50,21 +50,35 @@ def branch(b: Builder, condition: Operand, then: Body, other: Body) -> list[Oper
 
 
 def branch_of(
-    b: Builder, condition: Operand, then: tuple[Region, Sequence[Operand]], other: tuple[Region, Sequence[Operand]]
+    b: Builder,
+    condition: Operand,
+    then: tuple[Region, Sequence[Operand]],
+    other: tuple[Region, Sequence[Operand]],
+    *,
+    fewer: bool = False,
 ) -> list[Operand]:
-    """Returns the results of one of two regions that are built, each with those that it makes, as `branch` does."""
+    """Returns the results of one of two regions that are built, each with those that it makes, as `branch` does.
+
+    Of results of several numbers of dimensions they are those that have *fewer*, or more.
+    """
     (then_, made_then), (other_, made_other) = then, other
     left, right = then_.values(made_then), other_.values(made_other)
     if len(left) != len(right):
         b.fail(f"its branches have {len(left)} and {len(right)} outputs")
-    for k, (x, y) in enumerate(zip(left, right, strict=True)):
+    for x, y in zip(left, right, strict=True):
         if x.dtype is not y.dtype:
             b.fail(f"its branches give {x!r} and {y!r}; both must be of one type", kind=UnknownValues)
-        if x.rank != y.rank:
-            _require_taken(b, condition, x, y)
-            region, made, like = (then_, left, y) if x.rank < y.rank else (other_, right, x)
-            nothing = region.builder.add("full", shape=(ONE,) * like.rank, value=0, dtype=like.dtype)
-            made[k] = region.values([nothing])[0]
+    more = sum(x.rank - y.rank for x, y in zip(left, right, strict=True))
+    differing = [k for k, (x, y) in enumerate(zip(left, right, strict=True)) if x.rank != y.rank]
+    if differing:
+        is_then = (more > 0) is not fewer
+        x, y = left[differing[0]], right[differing[0]]
+        told = f"its branches give {x!r} and {y!r}, and it was compiled for the one of {'fewer' if fewer else 'more'} dimensions"
+        require_taken(b, condition, is_then, f"{told}, which is not taken")
+        if is_then:
+            _leave_out(other_, right, left, differing)
+        else:
+            _leave_out(then_, left, right, differing)
     late = {
         (k, d): b.evaluator.graph.fresh_dim("size")
         for k, (x, y) in enumerate(zip(left, right, strict=True))
@@ -81,12 +95,19 @@ def branch_of(
     return list(node.outputs[: len(left)])
 
 
-def _require_taken(b: Builder, condition: Operand, x: Value, y: Value) -> None:
-    """Refuses calls whose *condition* chooses the one of two branches whose result, *x* or else *y*, has fewer dimensions."""
+def require_taken(b: Builder, condition: Operand, when: bool, told: str) -> None:
+    """Refuses calls whose *condition*, one bool, is not *when*, with the message *told*."""
     number = b.cast(b.reshape(condition, (1,)), i64)
     taken = as_expr(b.late_number(number, "taken", "whether its first branch is taken"), INDEX)
-    told = f"its branches give {x!r} and {y!r}, and it was compiled for the one of more dimensions, which is not taken"
-    b.require(eq(taken, int(x.rank > y.rank)), in_format(told))
+    b.require(eq(taken, int(when)), in_format(told))
+
+
+def _leave_out(region: Region, made: list[Value], wanted: Sequence[Value], differing: Sequence[int]) -> None:
+    """Has the *region* that calls never take make some results of the dimensions that are *wanted*, instead of its own."""
+    for k in differing:
+        like = wanted[k]
+        nothing = region.builder.add("full", shape=(ONE,) * like.rank, value=0, dtype=like.dtype)
+        made[k] = region.values([nothing])[0]
 
 
 def loop(

@@ -85,6 +85,20 @@ def test_the_inner_sizes_of_a_product_are_checked_to_be_equal() -> None:
         compiled(a, floats(4, 8))
 
 
+@pytest.mark.parametrize("order", ["p2 p4 p8", "p8 p4 p2", "p4 p8 p2", "p4 p2 p8"])
+def test_pyramids_of_features_are_joined_at_one_size(order: str) -> None:
+    """Levels that are pooled and resized to the first one's size are as large where the input's size is a multiple of all strides."""
+    nodes = [node("MaxPool", "x", f"m{k}", kernel_shape=[1], strides=[k], ceil_mode=1) for k in (2, 4, 8)]
+    nodes += [node("Resize", f"m{k} - s{k}", f"p{k}", mode="nearest") for k in (2, 4, 8)]
+    weights = {f"s{k}": np.array([1, 1, k / 2], np.float32) for k in (2, 4, 8)}
+    model = model_of([*nodes, node("Concat", order, axis=1)], float_inputs(x=(1, 2, "n")), weights=weights)
+    compiled, session = weft.compile(model), ort.InferenceSession(model.SerializeToString())
+    x = floats(1, 2, 24)
+    np.testing.assert_array_equal(np.asarray(compiled(x)), session.run(None, {"x": x})[0])
+    with pytest.raises(InputError, match=r"Concat /y: the sizes .* must be equal, but are"):
+        compiled(floats(1, 2, 18))
+
+
 def test_sizes_that_can_not_be_equal_are_refused_at_once() -> None:
     model = model_of([node("Concat", "a a", "b", axis=0), node("Add", "a b")], float_inputs(a=("n", 4)))
     with pytest.raises(weft.ModelError, match="do not broadcast together"):

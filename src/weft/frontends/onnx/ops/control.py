@@ -16,7 +16,7 @@ from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import Builder, CompileTimeConstant, static_sizes
 from weft.graph.composites import branches_and_loops
-from weft.graph.composites.branches_and_loops import Region, branch_of
+from weft.graph.composites.branches_and_loops import Region, branch_of, require_taken
 from weft.graph.composites.run_time import late_shapes
 from weft.graph.composites.sequences import element, stack
 from weft.support.dtypes import bool_
@@ -25,8 +25,8 @@ from weft.support.errors import ModelError, UnknownValues
 
 @translates(
     "If",
-    limits="where the condition is not constant, branches whose outputs differ in type; and a call that takes the branch whose "
-    "outputs have fewer dimensions than the other's",
+    limits="where the condition is not constant, branches whose outputs differ in type; and a call that takes the other of two "
+    "branches whose outputs differ in their number of dimensions, or of which one can't be compiled",
     holds=True,
 )
 def if_(c: Call) -> HeldResults:
@@ -35,13 +35,34 @@ def if_(c: Call) -> HeldResults:
     condition = c.input(0)
     if isinstance(condition, CompileTimeConstant) and not condition.symbolic:
         return tuple(c.subgraph(then if condition.array.all() else other, {}))
-    regions = [Region(c, "then"), Region(c, "other")]
-    made = [c.subgraph(body, {}, r.builder.evaluator) for r, body in zip(regions, (then, other), strict=True)]
+    regions, made = (Region(c, "then"), Region(c, "other")), list[list[Held]]()
+    for taken, (region, body) in enumerate(zip(regions, (then, other), strict=True)):
+        first = c.choices.made
+        try:
+            made.append(c.subgraph(body, {}, region.builder.evaluator))
+        except ModelError as error:
+            c.choices.try_others(first)
+            return _only(c, condition, (other, then)[taken], bool(taken), error)
     if len(made[0]) != len(made[1]):
         c.fail(f"its branches have {len(made[0])} and {len(made[1])} outputs", UNFIT)
     forms = [_form_of_both(c, a, b) for a, b in zip(*made, strict=True)]
-    then_, other_ = ((r, _in_forms(r.builder, each, forms)) for r, each in zip(regions, made, strict=True))
-    return held_of(forms, branch_of(c, condition, then_, other_))
+    left, right = (_in_forms(r.builder, each, forms) for r, each in zip(regions, made, strict=True))
+    fewer = any(a.rank != b.rank for a, b in zip(left, right, strict=True)) and c.choices.fewer()
+    return held_of(forms, branch_of(c, condition, (regions[0], left), (regions[1], right), fewer=fewer))
+
+
+def _only(c: Call, condition: Operand, body: GraphProto, when: bool, refused: ModelError) -> HeldResults:
+    """Returns the results of the one branch that can be compiled, which calls have to take: where *condition* is *when*.
+
+    A branch may be for inputs of other shapes than the model is compiled for, and would fail when it is run.
+    """
+    try:
+        made = c.subgraph(body, {})
+    except ModelError:
+        raise refused from None
+    told = f"{refused.where}: {refused.message}" if refused.where else refused.message
+    require_taken(c, condition, when, f"its other branch, which is taken, could not be compiled: {told}")
+    return tuple(made)
 
 
 def _form_of_both(c: Call, a: Held, b: Held) -> Form:
