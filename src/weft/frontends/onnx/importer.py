@@ -114,6 +114,8 @@ class _Importer:
         for out in self.proto.output:
             made = self._given(_made(scope, out.name), out.name)
             for name, v in named_tensors(out.name, made):
+                if v.rank != self.declared_ranks.get(name, v.rank):
+                    self.choices.doubt()
                 self.graph.output(self.evaluator.value(v, f"output {name}"), name)
         return self.graph
 
@@ -224,7 +226,7 @@ class _Importer:
         def call(evaluator: PartialEvaluator, given: Sequence[Held | None]) -> Call:
             made = Call(node, given, opset, evaluator, subgraph, self.makers, source, self.strings, self.random)
             made.choices = self.choices
-            made.declared_rank = self.declared_ranks.get(node.output[0]) if entry.holds and node.output else None
+            made.declared_rank = self.declared_ranks.get(node.output[0]) if node.output else None
             return made
 
         before, source = len(self.graph.nodes), self._source(node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnxruntime as ort
 import pytest
-from onnx import ModelProto, NodeProto
+from onnx import ModelProto, NodeProto, TensorProto, helper
 from tests.frontends.onnx.nodes import float_inputs, floats, int64s, model_of, node, ops
 
 import weft
@@ -87,7 +87,7 @@ def test_the_inner_sizes_of_a_product_are_checked_to_be_equal() -> None:
 
 @pytest.mark.parametrize("order", ["p2 p4 p8", "p8 p4 p2", "p4 p8 p2", "p4 p2 p8"])
 def test_pyramids_of_features_are_joined_at_one_size(order: str) -> None:
-    """Levels that are pooled and resized to the first one's size are as large where the input's size is a multiple of all strides."""
+    """Levels that are pooled and resized to one size are as large as it where the input is a multiple of all strides."""
     nodes = [node("MaxPool", "x", f"m{k}", kernel_shape=[1], strides=[k], ceil_mode=1) for k in (2, 4, 8)]
     nodes += [node("Resize", f"m{k} - s{k}", f"p{k}", mode="nearest") for k in (2, 4, 8)]
     weights = {f"s{k}": np.array([1, 1, k / 2], np.float32) for k in (2, 4, 8)}
@@ -130,3 +130,23 @@ def test_late_sizes_are_checked_when_they_are_known() -> None:
         np.testing.assert_array_equal(np.asarray(compiled(**given)), wanted)
     with pytest.raises(RuntimeFailure, match=r"the sizes .* must be equal, but are 3 and 2"):
         compiled(x=x, z=np.ones(2, np.float32))
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_sizes_that_may_be_one_are_dropped_where_the_model_says_so(declared: bool) -> None:
+    """PyTorch writes `squeeze()` without axes; whether a batch of one is dropped is seen by the dimensions of the output."""
+    model = model_of([node("Relu", "x", "r"), node("Squeeze", "r", "s"), node("Neg", "s")], float_inputs(x=("n", 4, 1)))
+    if declared:
+        model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, [4]))
+    compiled, session = weft.compile(model), ort.InferenceSession(model.SerializeToString())
+    x = floats(1 if declared else 3, 4, 1)
+    np.testing.assert_array_equal(np.asarray(compiled(x)), session.run(None, {"x": x})[0])
+    told = "which it drops, is 2, and not 1" if declared else "is 1, and would be dropped"
+    with pytest.raises(InputError, match=f"Squeeze /s: dimension 0.* {told}"):
+        compiled(floats(2 if declared else 1, 4, 1))
+
+
+def test_a_declaration_that_no_choice_fits_is_no_error() -> None:
+    model = model_of([node("Squeeze", "x")], float_inputs(x=("n", 4, 1)))
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4, 1, 1, 1]))
+    assert from_onnx(model).outputs[0].rank == 2

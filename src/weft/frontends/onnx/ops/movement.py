@@ -12,7 +12,7 @@ from weft.graph import UNFIT
 from weft.graph.builder import total
 from weft.graph.composites.run_time import late_axes, late_shapes
 from weft.graph.composites.slicing import equal_sizes, reshape_open, slice_axes, split_axis
-from weft.ir import ONE, Const, eq
+from weft.ir import ONE, Const, eq, ne
 from weft.support.dtypes import i64
 
 Sizes = list[Any]
@@ -53,7 +53,7 @@ def squeeze(c: Call) -> Results:
     if c.opset >= AXES_ARE_INPUT and not c.is_known(1):
         return late_axes.squeeze_named(c, x, c.input(1))
     axes = axes_of(c, AXES_ARE_INPUT, "axes")
-    drop = {d for d, s in enumerate(x.shape) if s is ONE} if axes is None else {c.axis_of(a, x.rank) for a in axes}
+    drop = _of_size_one(c, x) if axes is None else {c.axis_of(a, x.rank) for a in axes}
     wide = [d for d in sorted(drop) if x.shape[d] is not ONE]
     if any(isinstance(x.shape[d], Const) for d in wide):
         c.fail(f"dimension {wide[0]} of {x!r} can't be dropped: its size is not one")
@@ -61,6 +61,24 @@ def squeeze(c: Call) -> Results:
         c.require(eq(x.shape[d], 1), f"dimension {d}, which it drops, is {{0}}, and not 1", x.shape[d])
     kept = [s for d, s in enumerate(x.shape) if d not in drop]
     return c.add("reshape_checked", x, shape=tuple(kept)) if wide else c.reshape(x, kept)
+
+
+def _of_size_one(c: Call, x: Operand) -> set[int]:
+    """Returns the dimensions of size one; of those whose size is unknown, all are taken to be, or none, and calls check it."""
+    ones = {d for d, s in enumerate(x.shape) if s is ONE}
+    unknown = {d for d, s in enumerate(x.shape) if not isinstance(s, Const)}
+    if unknown and _are_ones(c, x.rank - len(ones), len(unknown)):
+        return ones | unknown
+    for d in unknown:
+        c.require(ne(x.shape[d], 1), f"dimension {d} is 1, and would be dropped; it was compiled for other sizes")
+    return ones
+
+
+def _are_ones(c: Call, most: int, unknown: int) -> bool:
+    """Tells whether *unknown* dimensions are dropped of a result of at *most* so many, by what the model declares or needs."""
+    if c.declared_rank in (most, most - unknown):
+        return c.declared_rank != most
+    return c.choices.fewer()
 
 
 @translates("Unsqueeze")
