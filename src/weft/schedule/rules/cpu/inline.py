@@ -38,16 +38,30 @@ from weft.support.errors import ScheduleError
 
 
 def inline_blocks(s: Schedule, p: Planner) -> None:
-    """Inlines every block that costs nothing to recompute at its reads."""
+    """Inlines every block that costs nothing to recompute at its reads.
+
+    A block of several readers has one where these have become a part of one another: x * sigmoid(x) reads x at one place.
+    """
+    asked: set[str] = set()
+    while _inline_more(s, p, asked):
+        pass
+
+
+def _inline_more(s: Schedule, p: Planner, asked: set[str]) -> bool:
+    """Inlines what can be now, beside the blocks that were *asked* about before; tells whether there was any."""
+    before = len(asked)
     for ref in s.blocks():
         block = block_of(s, ref)
-        if not _is_candidate(s, block):
+        if ref.name in asked or not _is_candidate(s, block):
             continue
         users = readers(s.function, block)
         if p.is_grid and _is_fetched(block, users):
             continue
-        if _repeats_no_work(block, users) and p.decide(ref.name, Inline, _plans(block, users, p)).inline:
-            try_inline(s, ref)
+        if _repeats_no_work(block, users):
+            asked.add(ref.name)
+            if p.decide(ref.name, Inline, _plans(block, users, p)).inline:
+                try_inline(s, ref)
+    return len(asked) > before
 
 
 def _is_candidate(s: Schedule, block: Block) -> bool:
