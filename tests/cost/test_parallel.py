@@ -16,9 +16,9 @@ from weft.te import compute, placeholder, reduce_axis, sum_, to_program
 FACTS = SERVER.having(cores=2, fork_cycles=2000, wake_cycles=8000)
 
 
-def loops(extents: list[int], cycles: float, cores: int = 2) -> int:
+def loops(extents: list[int], cycles: float, cores: int = 2, least: list[int] | None = None) -> int:
     """Returns how many outer loops are shared."""
-    decision = cheapest(list(parallel_plans(extents, cycles, FACTS.having(cores=cores)))).decision
+    decision = cheapest(list(parallel_plans(extents, least or extents, cycles, FACTS.having(cores=cores)))).decision
     assert isinstance(decision, Parallel)
     return decision.loops
 
@@ -28,6 +28,14 @@ def test_little_work_stays_on_one_core() -> None:
     assert loops([1000], 1e6) == 1
     assert loops([1], 1e6) == 0, "a single iteration"
     assert loops([2, 1000], 1e6) == 2, "two pieces would leave a core idle"
+
+
+def test_a_symbolic_loop_is_joined_by_those_inside() -> None:
+    """A batch is often one: threads share the loops inside of it, too, until there is certainly enough for each."""
+    assert loops([64, 4, 64, 64], 1e9, least=[1, 4, 1, 1]) == 4
+    assert loops([64, 24, 64, 64], 1e9, least=[1, 24, 1, 1]) == 2
+    assert loops([64, 64], 1e9, least=[1, 1]) == 2
+    assert loops([64, 24], 1e9, least=[64, 24]) == 1
 
 
 def test_before_another_thread_has_joined_nothing_is_gained() -> None:

@@ -10,6 +10,7 @@ from weft.cost import Choosing, Parallel
 from weft.driver.function import build_function
 from weft.ops import OPERATORS
 from weft.schedule import Schedule, schedule_program
+from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.rules.cpu.parallel import parallelize
 from weft.support.dtypes import f32
 from weft.targets import cpu, parse_target
@@ -34,15 +35,27 @@ def test_tiles_are_shared_among_threads(shape: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(found, given.transpose(0, 3, 1, 2))
 
 
-def test_loops_that_may_not_be_shared_stay_as_they_are() -> None:
-    """Of two loops that may be fused, the inner one is that of the sum."""
-    s = Schedule(matmul().program)
-    ref = s.block("C")
-    i, j, k = s.loops(ref)
-    s.reorder([i, k, j])
-    before, steps = s.program, str(s.trace)
+def shares_two(s: Schedule, loops: list[LoopRef]) -> None:
     two = Choosing(THREADS, lambda found: next(c for c in found if c.decision == Parallel(2)))
-    parallelize(s, ref, [i, k], two)
+    parallelize(s, BlockRef("C"), loops, two)
     assert str(two.plan) == "C: Parallel(loops=2)\n"
+
+
+def test_loops_that_may_not_be_shared_stay_as_they_are() -> None:
+    """The outer one of two loops that may be fused is that of the sum."""
+    s = Schedule(matmul().program)
+    i, j, k = s.loops(s.block("C"))
+    s.reorder([k, i, j])
+    before, steps = s.program, str(s.trace)
+    shares_two(s, [k, i])
     assert (s.program, str(s.trace)) == (before, steps)
     assert s.extent(k) == 3  # references are those of before
+
+
+def test_fewer_loops_are_shared_where_not_all_may_be() -> None:
+    """The inner one of two loops that may be fused is that of the sum."""
+    s = Schedule(matmul().program)
+    i, j, k = s.loops(s.block("C"))
+    s.reorder([i, k, j])
+    shares_two(s, [i, k])
+    assert "for i in parallel(0, 5):\n        for k in range(0, 3):" in str(s.program)

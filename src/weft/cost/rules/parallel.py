@@ -31,15 +31,21 @@ class Parallel(Decision):
     loops: int
 
 
-def parallel_plans(extents: Sequence[int], cycles: float, target: Target) -> Iterator[Candidate[Parallel]]:
+def parallel_plans(
+    extents: Sequence[int], least: Sequence[int], cycles: float, target: Target
+) -> Iterator[Candidate[Parallel]]:
     """Yields the numbers of outer loops, of *extents*, to run in parallel, of a nest that takes one core *cycles* in all.
 
     Until another thread takes part, the one that begins the loop computes alone; uneven pieces leave cores idle at the end.
+    Extents are guesses where they are symbolic, and *least* what they certainly are: a batch of unknown size is often one.
     """
     alone = min(cycles, float(target.core.wake_cycles))
     for n in range(1, len(extents) + 1):
-        tasks = prod(extents[:n])
-        joins_next = n < len(extents) and extents[n] == 1 and tasks < wanted_tasks(target)  # a loop of one iteration
+        tasks, certain = prod(extents[:n]), prod(least[:n])
+        is_short = n < len(extents) and certain < wanted_tasks(target)
+        joins_next = is_short and (
+            extents[n] == 1 or certain < tasks
+        )  # a loop of one iteration, or one after a symbolic one
         if tasks >= 2 and not joins_next:
             shared = (cycles - alone) * _share(tasks, target)
             yield Candidate(Parallel(n), target.core.fork_cycles + alone + shared)

@@ -13,17 +13,21 @@ from weft.support.errors import ScheduleError
 
 
 def parallelize(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], p: Planner) -> None:
-    """Fuses the outer ones of *loops*, those around *ref*, and runs them in parallel; all inside of them is scheduled."""
+    """Fuses the outer ones of *loops*, those around *ref*, and runs them in parallel; all inside of them is scheduled.
+
+    Fewer are fused where that many can't be; where none can run in parallel, one thread computes the nest.
+    """
     if not loops:
         return
     extents, nest = sizes(s, loops), the_loop(loop_path(s.function, loops[0]))
-    n = p.decide(ref.name, Parallel, lambda m: parallel_plans(extents, nest_cycles(nest, m), m)).loops
-    if n == 0:
-        return
-    try:
-        with proving(), s.taking_back():
-            s.parallel(s.fuse(list(loops[:n])) if n > 1 else loops[0])
-    except ScheduleError:  # its iterations are not independent: one thread computes it, by the loops as they were
+    least = [s.extent(f) or 1 for f in loops]
+    wanted = p.decide(ref.name, Parallel, lambda m: parallel_plans(extents, least, nest_cycles(nest, m), m)).loops
+    for n in range(wanted, 0, -1):
+        try:
+            with proving(), s.taking_back():
+                s.parallel(s.fuse(list(loops[:n])) if n > 1 else loops[0])
+        except ScheduleError:  # its iterations are not independent, or blocks lie between the loops
+            continue
         return
 
 
