@@ -27,6 +27,25 @@ def network(folder: Path, text: str, weights: bytes | None = None) -> Path:
     return folder / "a.prototxt"
 
 
+def number(n: int) -> bytes:
+    """Returns a number as protocol buffers have it."""
+    made = b""
+    while n > 127:
+        made, n = made + bytes([n & 127 | 128]), n >> 7
+    return made + bytes([n])
+
+
+def field(n: int, content: bytes) -> bytes:
+    """Returns field *n* of a message, of bytes."""
+    return number(n << 3 | 2) + number(len(content)) + content
+
+
+def weights_of_blobs(*blobs: bytes) -> bytes:
+    """Returns the file of a network whose layer `c` has these blobs."""
+    layer = field(1, b"c") + field(2, b"Convolution") + b"".join([field(7, b) for b in blobs])
+    return field(1, b"n") + field(100, layer)
+
+
 def said(model: object) -> str:
     with pytest.raises(weft.ModelError) as told:
         to_graph(model)
@@ -181,16 +200,27 @@ def test_arrays_are_views_of_the_file(tmp_path: Path) -> None:
 
 def test_a_blob_of_nothing_whatever_its_sizes(tmp_path: Path) -> None:
     """Sizes whose product is 0 but whose others NumPy can't count."""
-
-    def number(n: int) -> bytes:
-        made = b""
-        while n > 127:
-            made, n = made + bytes([n & 127 | 128]), n >> 7
-        return made + bytes([n])
-
-    def field(n: int, content: bytes) -> bytes:
-        return number(n << 3 | 2) + number(len(content)) + content
-
     blob = field(7, field(1, number(0) + number(1 << 62) + number(1 << 62)))
-    weights = field(1, b"n") + field(100, field(1, b"c") + field(2, b"Convolution") + field(7, blob))
+    weights = weights_of_blobs(blob)
     assert "c" in said(network(tmp_path, START + CONV % "", weights))
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [(0, "<f8"), (1, "<f4"), (2, "<f2")])
+def test_blobs_of_bytes(kind: int, dtype: str, tmp_path: Path) -> None:
+    """NVIDIA's Caffe, and OpenCV's tool that shrinks networks, store elements as bytes, with a number for their type."""
+    values = [np.linspace(-2, 2, 6).reshape(2, 3, 1, 1).astype(dtype), np.array([0.5, 3], dtype)]
+    blobs = [
+        field(7, field(1, b"".join(map(number, v.shape)))) + number(10 << 3) + number(kind) + field(12, v.tobytes())
+        for v in values
+    ]
+    graph = to_graph(network(tmp_path, START + CONV % "", weights_of_blobs(*blobs)))
+    for c, wanted in zip(graph.constants(), values, strict=True):
+        np.testing.assert_array_equal(c.array, wanted.astype(np.float32))
+
+
+def test_blobs_of_bytes_that_are_no_floats(tmp_path: Path) -> None:
+    blob = field(7, field(1, number(1))) + number(10 << 3) + number(3) + field(12, bytes(4))
+    told = said(network(tmp_path, START + CONV % "", weights_of_blobs(blob)))
+    assert "has elements of type 3, no floats" in told
+    cut = field(7, field(1, number(1))) + number(10 << 3) + number(2) + field(12, bytes(3))
+    assert "is damaged" in said(network(tmp_path, START + CONV % "", weights_of_blobs(cut)))

@@ -37,3 +37,31 @@ def test_products_of_complex_numbers() -> None:
     (got,) = run_graph(made, {"x": x})
     want = np.fft.rfft2(x) ** 2
     np.testing.assert_allclose(got[..., 0] + 1j * got[..., 1], want, rtol=1e-4, atol=1e-4)
+
+
+def transposed_by_hand(x: Any, weight: Any, bias: Any, stride: tuple[int, int], same: bool) -> Any:
+    """Returns MediaPipe's transposed convolution of [1, H, W, in] with [out, h, w, in]: as large as its windows reach."""
+    (_, rows, columns, _), (outputs, h, w, _) = x.shape, weight.shape
+    whole = np.zeros((stride[0] * (rows - 1) + h, stride[1] * (columns - 1) + w, outputs))
+    for i in range(rows):
+        for j in range(columns):
+            whole[i * stride[0] :, j * stride[1] :][:h, :w] += np.einsum("ohwc,c->hwo", weight, x[0, i, j])
+    cut = [max(k - s, 0) if same else 0 for k, s in zip((h, w), stride, strict=True)]
+    ends = [(c // 2, n - (c - c // 2)) for c, n in zip(cut, whole.shape, strict=False)]
+    return (whole[ends[0][0] : ends[0][1], ends[1][0] : ends[1][1]] + bias)[None]
+
+
+@pytest.mark.parametrize("same", [True, False])
+@pytest.mark.parametrize("stride", [(2, 2), (3, 1), (1, 3)], ids=str)
+def test_transposed_convolutions_of_mediapipe(stride: tuple[int, int], same: bool) -> None:
+    """The networks that cut people out of their background have them; the settings are numbers, and no FlexBuffer."""
+    random = np.random.default_rng(0)
+    x, weight, bias = (random.standard_normal(s).astype(np.float32) for s in ((1, 5, 4, 6), (3, 2, 3, 6), 3))
+    settings = np.array([1 if same else 2, stride[1], stride[0]], np.int32).tobytes()
+    custom = BUILTINS.index("CUSTOM")
+    tensors = [([1, 5, 4, 6], 0, None, "x"), ([3, 2, 3, 6], 0, 1, "w"), ([3], 0, 2, "b"), ([1, 1, 1, 3], 0, None, "y")]
+    graph = (tensors, [0], [3], [(None, [0, 1, 2], [3], None, None, settings)])
+    codes = [(custom, "Convolution2DTransposeBias", 1, custom)]
+    buffers = [(), (weight.tobytes(),), (bias.tobytes(),)]
+    (got,) = run_graph(to_graph(buffer_of((3, codes, [graph], "", buffers), b"TFL3")), {"x": x})
+    np.testing.assert_allclose(got, transposed_by_hand(x, weight, bias, stride, same), rtol=1e-4, atol=1e-4)

@@ -22,6 +22,9 @@ _LAYERS: Final = {100: (1, 7), 2: (4, 6)}
 
 _SHAPE, _DIM = 7, 1
 _DATA: Final = {5: "<f4", 8: "<f8"}
+_RAW_TYPE, _RAW = 10, 12
+_RAW_TYPES: Final = ("<f8", "<f4", "<f2")
+"""The types of elements that are bytes of a message: networks that NVIDIA's Caffe saved, or OpenCV's `shrink_caffe_model`."""
 _OLD_SIZES: Final = (1, 2, 3, 4)
 _MOST_SIZES: Final = 32
 
@@ -62,6 +65,7 @@ def _blob(data: memoryview, blob: Field, what: str) -> Array:
     sizes: list[int] = []
     old: dict[int, int] = {}
     parts: list[Array] = []
+    raw, kind = None, 0
     for f in fields(data, blob.content, blob.end):
         if f.number == _SHAPE and f.kind == BYTES:
             sizes = _sizes(data, f)
@@ -72,6 +76,12 @@ def _blob(data: memoryview, blob: Field, what: str) -> Array:
             if (f.end - f.content) % width:
                 raise Malformed
             parts.append(np.frombuffer(data[f.content : f.end], _DATA[f.number]))
+        elif f.number == _RAW_TYPE and f.kind == VARINT:
+            kind = varint(data, f.content, f.end)[0]
+        elif f.number == _RAW and f.kind == BYTES:
+            raw = data[f.content : f.end]
+    if raw is not None:
+        parts.append(_of_bytes(raw, kind, what))
     array = parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0, np.float32)
     shape = sizes or [old.get(k, 1) for k in _OLD_SIZES if old]
     if math.prod(shape) != array.size or len(shape) > _MOST_SIZES:
@@ -96,3 +106,13 @@ def _sizes(data: memoryview, shape: Field) -> list[int]:
             size, at = varint(data, at, f.end)
             found.append(size)
     return found
+
+
+def _of_bytes(raw: memoryview, kind: int, what: str) -> Array:
+    """Returns elements that are stored as bytes."""
+    if kind >= len(_RAW_TYPES):
+        raise ModelError(f"{what} has elements of type {kind}, no floats", hint="save the network with floats")
+    dtype = np.dtype(_RAW_TYPES[kind])
+    if len(raw) % dtype.itemsize:
+        raise Malformed
+    return np.frombuffer(raw, dtype)

@@ -1,9 +1,9 @@
 """Choices between results of several numbers of dimensions: where later nodes refuse one, the other is tried.
 
-PyTorch writes `squeeze(-1)` of a size that it does not know as a branch, `If(size == 1, Squeeze(x), Identity(x))`, and `squeeze()`
-drops whatever is 1 when the model runs. Only one result has the dimensions that the nodes behind it take, or that the model's
-outputs are declared with, which is seen when these are imported. So the whole model is: with the first choice, and again with
-others, depth first.
+PyTorch writes `squeeze(-1)` of a size that it does not know as a branch, `If(size == 1, Squeeze(x), Identity(x))`, and
+`squeeze()` drops whatever is 1 when the model runs. Only one result has the dimensions that the nodes behind it take, or that
+the model's outputs are declared with, which is seen when these are imported. So the whole model is: with the first choice, and
+again with others, depth first.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from mmap import ACCESS_READ, mmap
@@ -244,8 +245,23 @@ def _operator(table: Table, kinds: Sequence[str], tensors: int) -> LiteOperator:
     kind = kinds[code]
     inputs, outputs = _places(table, 1, tensors, -1), _places(table, 2, tensors, 0)
     if kind in CUSTOM:
-        return LiteOperator(kind, inputs, outputs, flexbuffer.settings(table.numbers(5, "u8").tobytes()))
+        return LiteOperator(kind, inputs, outputs, _settings(CUSTOM[kind], table.numbers(5, "u8").tobytes()))
     return LiteOperator(kind, inputs, outputs, _options(OPTIONS.get(kind, ""), table.table(4)))
+
+
+def _settings(rows: str, data: bytes) -> dict[str, Any]:
+    """Returns the settings of a custom operator by name: numbers of 32 bits in the order of *rows*, or a FlexBuffer."""
+    if not rows:
+        return dict(flexbuffer.settings(data))
+    names = [row.split()[0] for row in rows.split(", ")]
+    if len(data) < 4 * len(names):
+        raise Damaged
+    made: dict[str, Any] = dict(zip(names, struct.unpack_from(f"<{len(names)}i", data), strict=True))
+    if "padding" in made:
+        if not 1 <= made["padding"] <= len(PADDINGS):  # 0 is no padding that anything has
+            raise Damaged
+        made["padding"] = PADDINGS[made["padding"] - 1]
+    return made
 
 
 def _options(rows: str, table: Table | None) -> dict[str, Any]:

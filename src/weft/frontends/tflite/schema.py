@@ -54,8 +54,11 @@ _NAMES: Final = (
 BUILTINS: Final = tuple(_NAMES.split())
 """The operators by number; those after them are StableHLO's."""
 
-CUSTOM: Final = ("CUSTOM TFLite_Detection_PostProcess",)
-"""The custom operators that are read, whose settings are a FlexBuffer."""
+CUSTOM: Final = {
+    "CUSTOM TFLite_Detection_PostProcess": "",
+    "CUSTOM Convolution2DTransposeBias": "padding padding, stride_w i32, stride_h i32",
+}
+"""The custom operators that are read, with the numbers that their settings are; the settings of others are a FlexBuffer."""
 
 PLACEHOLDER: Final = 127
 """The number that the field of one byte has for operators of greater numbers."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results
-from weft.frontends.tensorflow_operators.images import convolved, pooled, transposed
+from weft.frontends.tensorflow_operators.images import convolved, kernel_of, pooled, spatial, transposed
 from weft.frontends.tflite.call import LiteCall
 from weft.frontends.tflite.registry import translates
-from weft.graph.builder import Operand, total
+from weft.graph.builder import Operand, static_sizes, total
+from weft.ops import sized
 
 
 def _windows(c: LiteCall, **attributes: Any) -> Call:
@@ -47,6 +48,17 @@ def transpose_conv(c: LiteCall) -> Operand:
     if len(sizes) != n + 2:
         c.fail(f"the shape of its result is {sizes}", SAVE_AGAIN)
     return transposed(_windows(c), c.tensor(2, n + 2), weight, c.bias(3, x=2), sizes[1:-1])
+
+
+@translates("CUSTOM Convolution2DTransposeBias")
+def transpose_conv_of_mediapipe(c: LiteCall) -> Operand:
+    """MediaPipe's transposed convolution, as large as its windows reach; its weight is [out, H, W, in]."""
+    weight, w, x = c.weight(1, [3, 0, 1, 2]), _windows(c), c.tensor(0, 4)
+    kernel, strides, same = kernel_of(w, weight), spatial(w, "strides", 2), w.text("padding") == "SAME"
+    sizes = [
+        s * (n - 1) + k - (max(k - s, 0) if same else 0) for n, k, s in zip(x.shape[1:3], kernel, strides, strict=True)
+    ]
+    return transposed(w, x, weight, c.bias(2), static_sizes(sized(*sizes)) or sizes)
 
 
 @translates("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
