@@ -92,9 +92,9 @@ def test_of_branches_of_different_ranks_the_one_of_more_dimensions_is_compiled()
 
 def squeezed(size: int | str) -> onnx.ModelProto:
     """What PyTorch writes of `squeeze(-1)`, and a product of two dimensions behind it, inside of a branch of its own."""
-    inner = node("If", ["is_one"], ["v"], then_branch=graph(
-        [node("Squeeze", ["x", "last"], ["t"])], [], [("t", F32, [2, 3])]
-    ), else_branch=graph([node("Identity", ["x"], ["e"])], [], [("e", F32, [2, 3, None])]))  # fmt: skip
+    one = graph([node("Squeeze", ["x", "last"], ["t"])], [], [("t", F32, [2, 3])])
+    several = graph([node("Identity", ["x"], ["e"])], [], [("e", F32, [2, 3, None])])
+    inner = node("If", ["is_one"], ["v"], then_branch=one, else_branch=several)
     nodes = [
         node("Shape", ["x"], ["shape"]),
         node("Gather", ["shape", "last"], ["size"]),

@@ -62,33 +62,47 @@ def _layer(data: memoryview, layer: Field, path: Path) -> tuple[str, list[Array]
 
 
 def _blob(data: memoryview, blob: Field, what: str) -> Array:
-    sizes: list[int] = []
-    old: dict[int, int] = {}
-    parts: list[Array] = []
-    raw, kind = None, 0
-    for f in fields(data, blob.content, blob.end):
-        if f.number == _SHAPE and f.kind == BYTES:
-            sizes = _sizes(data, f)
-        elif f.number in _OLD_SIZES and f.kind == VARINT:
-            old[f.number] = varint(data, f.content, f.end)[0]
-        elif f.number in _DATA and f.kind in (BYTES, FIXED32, FIXED64):
-            width = np.dtype(_DATA[f.number]).itemsize
-            if (f.end - f.content) % width:
-                raise Malformed
-            parts.append(np.frombuffer(data[f.content : f.end], _DATA[f.number]))
-        elif f.number == _RAW_TYPE and f.kind == VARINT:
-            kind = varint(data, f.content, f.end)[0]
-        elif f.number == _RAW and f.kind == BYTES:
-            raw = data[f.content : f.end]
-    if raw is not None:
-        parts.append(_of_bytes(raw, kind, what))
-    array = parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0, np.float32)
-    shape = sizes or [old.get(k, 1) for k in _OLD_SIZES if old]
+    array, shape = _elements(data, blob, what), _shape(data, blob)
     if math.prod(shape) != array.size or len(shape) > _MOST_SIZES:
         raise ModelError(
             f"{what} has {array.size} numbers, not those of the shape {shape[:8]}", hint="download it again"
         )
     return _shaped(array.astype(np.float32, copy=False), shape)
+
+
+def _shape(data: memoryview, blob: Field) -> list[int]:
+    """Returns the sizes of a blob, which were four numbers once."""
+    old: dict[int, int] = {}
+    for f in fields(data, blob.content, blob.end):
+        if f.number == _SHAPE and f.kind == BYTES and (sizes := _sizes(data, f)):
+            return sizes
+        if f.number in _OLD_SIZES and f.kind == VARINT:
+            old[f.number] = varint(data, f.content, f.end)[0]
+    return [old.get(k, 1) for k in _OLD_SIZES if old]
+
+
+def _elements(data: memoryview, blob: Field, what: str) -> Array:
+    """Returns the elements of a blob: numbers, in one field or in many, or bytes of a type that another field tells."""
+    parts: list[Array] = []
+    raw, kind = None, 0
+    for f in fields(data, blob.content, blob.end):
+        if f.number in _DATA and f.kind in (BYTES, FIXED32, FIXED64):
+            parts.append(_numbers(data[f.content : f.end], _DATA[f.number]))
+        elif f.number == _RAW_TYPE and f.kind == VARINT:
+            kind = varint(data, f.content, f.end)[0]
+        elif f.number == _RAW and f.kind == BYTES:
+            raw = data[f.content : f.end]
+    if raw is not None:
+        if kind >= len(_RAW_TYPES):
+            raise ModelError(f"{what} has elements of type {kind}, no floats", hint="save the network with floats")
+        parts.append(_numbers(raw, _RAW_TYPES[kind]))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0, np.float32)
+
+
+def _numbers(raw: memoryview, dtype: str) -> Array:
+    if len(raw) % np.dtype(dtype).itemsize:
+        raise Malformed
+    return np.frombuffer(raw, dtype)
 
 
 def _shaped(array: Array, shape: list[int]) -> Array:
@@ -106,13 +120,3 @@ def _sizes(data: memoryview, shape: Field) -> list[int]:
             size, at = varint(data, at, f.end)
             found.append(size)
     return found
-
-
-def _of_bytes(raw: memoryview, kind: int, what: str) -> Array:
-    """Returns elements that are stored as bytes."""
-    if kind >= len(_RAW_TYPES):
-        raise ModelError(f"{what} has elements of type {kind}, no floats", hint="save the network with floats")
-    dtype = np.dtype(_RAW_TYPES[kind])
-    if len(raw) % dtype.itemsize:
-        raise Malformed
-    return np.frombuffer(raw, dtype)
