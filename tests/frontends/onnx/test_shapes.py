@@ -49,6 +49,11 @@ def test_a_negative_size_is_symbolic() -> None:
     assert text_of(relu(x=(-1, 3))) == "x: f32[x_dim0, 3]"
 
 
+def test_question_marks_are_no_name() -> None:
+    """Several of them are sizes that need not be equal."""
+    assert text_of(relu(x=("?", 3, "?"))) == "x: f32[x_dim0, 3, x_dim2]"
+
+
 def test_names_that_differ_in_their_signs_are_sizes_of_their_own() -> None:
     model = model_of([node("Concat", "a b c", axis=0)], float_inputs(a=("n - 1", 4), b=("n + 1", 4), c=("n_1", 4)))
     assert text_of(model) == "a: f32[n_1_, 4], b: f32[n_1__, 4], c: f32[n_1, 4]"

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto, ValueInfoProto
 
 from weft.frontends.input_shapes import Declared, InputShapes
 from weft.frontends.onnx import translations  # noqa: F401  (fills TABLE)
@@ -333,11 +333,14 @@ def _declared_shape(info: ValueInfoProto) -> Declared | None:
     """Returns the sizes that the model declares of an input: numbers, names or None; None for an unknown number of them."""
     if not info.type.tensor_type.HasField("shape"):
         return None
-    dims = info.type.tensor_type.shape.dim
-    known = [
-        d.HasField("dim_value") and d.dim_value >= 0 for d in dims
-    ]  # PaddlePaddle declares -1, as does ONNX Runtime
-    return [d.dim_value if k else d.dim_param or None for d, k in zip(dims, known, strict=True)]
+    return [_declared_size(d) for d in info.type.tensor_type.shape.dim]
+
+
+def _declared_size(d: TensorShapeProto.Dimension) -> int | str | None:
+    """Returns a size; PaddlePaddle's exporter declares -1 where it knows none, and tools that print shapes the name `?`."""
+    if d.HasField("dim_value"):
+        return d.dim_value if d.dim_value >= 0 else None
+    return d.dim_param if d.dim_param not in ("", "?") else None
 
 
 def _type_of(array: Array, name: str) -> DType:
