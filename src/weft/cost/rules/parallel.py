@@ -43,9 +43,7 @@ def parallel_plans(
     for n in range(1, len(extents) + 1):
         tasks, certain = prod(extents[:n]), prod(least[:n])
         is_short = n < len(extents) and certain < wanted_tasks(target)
-        joins_next = is_short and (
-            extents[n] == 1 or certain < tasks
-        )  # a loop of one iteration, or one after a symbolic one
+        joins_next = is_short and (extents[n] == 1 or certain < tasks)  # one iteration more, or those behind a guess
         if tasks >= 2 and not joins_next:
             shared = (cycles - alone) * _share(tasks, target)
             yield Candidate(Parallel(n), target.core.fork_cycles + alone + shared)

@@ -20,7 +20,7 @@ from weft.graph.composites.branches_and_loops import Region, branch_of, require_
 from weft.graph.composites.run_time import late_shapes
 from weft.graph.composites.sequences import element, stack
 from weft.support.dtypes import bool_
-from weft.support.errors import ModelError, UnknownValues
+from weft.support.errors import ModelError, UnknownValues, UnsupportedOperators
 
 
 @translates(
@@ -36,13 +36,15 @@ def if_(c: Call) -> HeldResults:
     if isinstance(condition, CompileTimeConstant) and not condition.symbolic:
         return tuple(c.subgraph(then if condition.array.all() else other, {}))
     regions, made = (Region(c, "then"), Region(c, "other")), list[list[Held]]()
-    for taken, (region, body) in enumerate(zip(regions, (then, other), strict=True)):
+    for region, body, rest in zip(regions, (then, other), (other, then), strict=True):
         first = c.choices.made
         try:
             made.append(c.subgraph(body, {}, region.builder.evaluator))
+        except UnsupportedOperators:
+            raise
         except ModelError as error:
             c.choices.try_others(first)
-            return _only(c, condition, (other, then)[taken], bool(taken), error)
+            return _only(c, condition, rest, rest is then, error)
     if len(made[0]) != len(made[1]):
         c.fail(f"its branches have {len(made[0])} and {len(made[1])} outputs", UNFIT)
     forms = [_form_of_both(c, a, b) for a, b in zip(*made, strict=True)]
