@@ -318,11 +318,12 @@ def _fold_tile(a: Array, *, repeats: Ints) -> Array:
 
 
 @operator("tile", fold=Fold(_fold_tile))
-def tile(x: Tensor, *, repeats: Ints) -> Tensor:
+def tile(x: Tensor, *, repeats: tuple[ExprLike, ...]) -> Tensor:
     """*x* repeated along each dimension."""
     if len(repeats) != x.rank:
         raise TypeMismatch(f"tile: {len(repeats)} repeats for a tensor of {x.rank} dimensions")
-    shape = sized(*[multiplied(s, r) for s, r in zip(x.shape, repeats, strict=True)])
+    counts = zip(x.shape, repeats, strict=True)
+    shape = sized(*[s * r if isinstance(r, Expr) else multiplied(s, int(r)) for s, r in counts])
     return compute(shape, lambda *i: x[tuple([v % s for v, s in zip(i, x.shape, strict=True)])], "tile", dtype=x.dtype)
 
 

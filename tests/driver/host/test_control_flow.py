@@ -147,6 +147,19 @@ def test_branches_of_which_none_can_be_compiled_are_told() -> None:
         Ways(made)
 
 
+def test_results_of_one_element_are_the_same_in_any_number_of_dimensions() -> None:
+    """PaddlePaddle's loops end by conditions that are bool[] in one branch and bool[1] in the other."""
+    then = graph([node("ReduceSum", ["x"], ["t"], keepdims=0)], [], [("t", F32, [])])
+    other = graph([node("ReduceMax", ["x"], ["m"]), node("Reshape", ["m", "one"], ["e"])], [], [("e", F32, [1])])
+    made = model(
+        [node("If", ["c"], ["y"], then_branch=then, else_branch=other), node("Add", ["x", "y"], ["z"])],
+        [("x", F32, [2, 3]), ("c", BOOL, [])],
+        [("z", F32, [2, 3])],
+        {"one": np.array([1])},
+    )
+    Ways(made).check({"x": X, "c": np.array(True)}, {"x": X, "c": np.array(False)})
+
+
 def adding(trips: Sequence[int | str | None]) -> onnx.ModelProto:
     """Adds `x` to a state as often as `m` says, and keeps the squares."""
     made = body(
@@ -239,6 +252,49 @@ def test_a_state_that_grows() -> None:
     whole = [np.tile(X, (m + 1, 1)) for m in (1, 17, 0)]
     feeds = [{"x": X, "m": np.array(m)} for m in (1, 17, 0)]
     ways.check(*feeds, wanted=[[w, np.maximum(w, 0)] for w in whole])
+
+
+def widened_by(limit: float | None, trips: int | None) -> onnx.ModelProto:
+    """A loop whose first state is one number, and after an iteration a matrix; it stops at a *limit* of the sum, if any."""
+    nodes = [
+        node("Add", ["s", "x"], ["t"]),
+        node("Cast", ["i"], ["f"], to=F32),
+        node("Mul", ["t", "f"], ["r"]),
+        node("ReduceSum", ["t"], ["sum"], keepdims=0),
+        node("Less", ["sum", "limit"], ["go_on"]),
+    ]
+    if limit is None:
+        nodes[-1] = node("Identity", ["go"], ["go_on"])
+    made = graph(
+        nodes,
+        [("i", I64, []), ("go", BOOL, []), ("s", F32, None)],  # type: ignore[list-item]
+        [("go_on", BOOL, []), ("t", F32, [2, 3]), ("r", F32, [2, 3])],
+    )
+    most = "" if trips is None else "trips"
+    return model(
+        [node("Loop", [most, "yes", "zero"], ["y", "r"], body=made)],
+        [("x", F32, [2, 3])],
+        [("y", F32, [2, 3]), ("r", F32, [None, 2, 3])],
+        {
+            "yes": np.array(True),
+            "zero": np.float32(0.5),
+            "limit": np.float32(limit or 0),
+            **({} if trips is None else {"trips": np.array(trips)}),
+        },
+    )
+
+
+@pytest.mark.parametrize(("limit", "trips"), [(40.0, None), (40.0, 30), (-1e9, None), (None, 70)], ids=str)
+def test_a_state_that_has_its_dimensions_after_an_iteration(limit: float | None, trips: int | None) -> None:
+    """Its first iteration is written out, and the loop goes on with the others, if any."""
+    x, rows = np.abs(X), list[Array]()
+    state: Array = np.float32(0.5) + x
+    while True:
+        rows.append(state * np.float32(len(rows)))
+        if len(rows) == trips or (limit is not None and state.sum() >= limit):
+            break
+        state = state + x
+    Ways(widened_by(limit, trips)).check({"x": x}, wanted=[[state, np.array(rows)]])
 
 
 @pytest.mark.parametrize("length", [40, "t"])

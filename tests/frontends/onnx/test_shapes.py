@@ -322,6 +322,19 @@ def test_the_last_rows_before_a_symbolic_size() -> None:
     ]
 
 
+@pytest.mark.parametrize("rows", [1, 2])
+def test_rows_are_repeated_by_a_symbolic_size(rows: int) -> None:
+    """As PyTorch writes `repeat(batch, 1)`, of weights too."""
+    nodes = [
+        *shape_of("x", 0, "n"), constant("one", 1), node("Concat", "n one", "times", axis=0),
+        node("Tile", "table times", "t"), node("Relu", "x", "r"), node("Tile", "r times", "s"), node("Concat", "t s", axis=0),
+    ]  # fmt: skip
+    model = model_of(nodes, float_inputs(x=("n", 3)), weights={"table": floats(rows, 3)})
+    for n in (1, 4):
+        graph = check_like_runtime(model, {"x": floats(n, 3)})
+    assert repr(graph.outputs[0]) == f"y: f32[({'n' if rows == 1 else '(n * 2)'} + (n * n)), 3]"
+
+
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("coordinates", ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"])
 def test_resize_to_symbolic_sizes(coordinates: str, mode: str) -> None:

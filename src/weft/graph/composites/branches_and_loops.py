@@ -43,7 +43,7 @@ def branch(b: Builder, condition: Operand, then: Body, other: Body) -> list[Oper
     """Returns the results of one of two bodies, as *condition*, one bool, says when the model runs.
 
     Where their results have several numbers of dimensions, it is the body whose have more, and calls that choose the other are
-    refused.
+    refused. (A result of one element is the same in any.)
     """
     then_, other_ = Region(b, "then"), Region(b, "other")
     return branch_of(b, condition, (then_, then(then_.builder)), (other_, other(other_.builder)))
@@ -68,6 +68,10 @@ def branch_of(
     for x, y in zip(left, right, strict=True):
         if x.dtype is not y.dtype:
             b.fail(f"its branches give {x!r} and {y!r}; both must be of one type", kind=UnknownValues)
+    for k, (x, y) in enumerate(zip(left, right, strict=True)):
+        if x.rank != y.rank and not differ_in_rank(x, y):
+            region, made, like = (then_, left, y) if x.rank < y.rank else (other_, right, x)
+            made[k] = region.values([region.builder.reshape(made[k], like.shape)])[0]
     more = sum(x.rank - y.rank for x, y in zip(left, right, strict=True))
     differing = [k for k, (x, y) in enumerate(zip(left, right, strict=True)) if x.rank != y.rank]
     if differing:
@@ -95,6 +99,11 @@ def branch_of(
     return list(node.outputs[: len(left)])
 
 
+def differ_in_rank(x: Operand, y: Operand) -> bool:
+    """Tells whether two results have several numbers of dimensions, and are not one element each."""
+    return x.rank != y.rank and not all(s is ONE for v in (x, y) for s in v.shape)
+
+
 def require_taken(b: Builder, condition: Operand, when: bool, told: str) -> None:
     """Refuses calls whose *condition*, one bool, is not *when*, with the message *told*."""
     number = b.cast(b.reshape(condition, (1,)), i64)
@@ -118,7 +127,10 @@ def loop(
     It runs at most *most* times, and while *condition* (true if it is None) and the condition that an iteration returns hold.
     """
     first = [b.evaluator.value(v, b.source) for v in initial]
-    body = _settled_body(b, first, step)
+    try:
+        body = _settled_body(b, first, step)
+    except _ChangedRankError as error:
+        return _after_one(b, most, condition, first, step, error)
     counted = _is_true(body.go_on) and (condition is None or _is_true(condition))
     if counted and most is None:
         b.fail("it never ends: it has no number of iterations, and its condition is always true")
@@ -129,6 +141,44 @@ def loop(
     start = None if condition is None or _is_true(condition) else b.evaluator.value(b.reshape(condition, ()), b.source)
     bound = None if limit is None else b.evaluator.value(limit, b.source)
     return _loop_node(b, body, [bound, start], trips, counted=counted)
+
+
+class _ChangedRankError(Exception):
+    """An iteration makes a state of another number of dimensions than it is given."""
+
+
+def _after_one(
+    b: Builder,
+    most: Operand | None,
+    condition: Operand | None,
+    first: Sequence[Value],
+    step: Step,
+    changed: _ChangedRankError,
+) -> tuple[list[Operand], list[Operand]]:
+    """Returns the results of a loop whose first iteration, which certainly runs, is written out: it alone changes ranks.
+
+    A state may begin as a number that stands for a tensor of it.
+    """
+    runs = (condition is None or _is_true(condition)) and (most is None or _is_positive(most))
+    if not runs:
+        b.fail(str(changed), kind=UnknownValues)
+    go_on, states, rows = step(b, b.scalar(0, i64), first)
+    if [b.evaluator.value(v, b.source).rank for v in states] == [v.rank for v in first]:
+        b.fail(str(changed), kind=UnknownValues)
+    left = None if most is None else b.add("sub", b.cast(b.reshape(most, ()), i64), b.scalar(1, i64))
+
+    def next_step(
+        r: Builder, number: Operand, now: Sequence[Operand]
+    ) -> tuple[Operand, Sequence[Operand], Sequence[Operand]]:
+        return step(r, r.add("add", number, r.scalar(1, i64)), now)
+
+    last, scans = loop(b, left, b.cast(b.reshape(go_on, ()), bool_), states, next_step)
+    pairs = zip(rows, scans, strict=True)
+    return last, [b.add("concat", b.reshape(row, [ONE, *row.shape]), scan, axis=0) for row, scan in pairs]
+
+
+def _is_positive(x: Operand) -> bool:
+    return isinstance(x, CompileTimeConstant) and not x.symbolic and bool((x.array > 0).all())
 
 
 def _settled_body(b: Builder, first: Sequence[Value], step: Step) -> _Iteration:
@@ -211,10 +261,11 @@ class _Iteration:
         self.go_on, made, rows = step(r, self.step, self.states)
         self.made, self.rows = self.region.values(made), self.region.values(rows)
         for k, (v, state) in enumerate(zip(self.made, self.first, strict=True)):
-            if v.dtype is not state.dtype or v.rank != state.rank:
-                self.b.fail(
-                    f"its state {k} is {state!r} at first, and {v!r} then; type and rank must stay", kind=UnknownValues
-                )
+            told = f"its state {k} is {state!r} at first, and {v!r} then; type and rank must stay"
+            if v.dtype is not state.dtype:
+                self.b.fail(told, kind=UnknownValues)
+            if v.rank != state.rank:
+                raise _ChangedRankError(told)
         changed = [
             (k, d)
             for k, (v, state) in enumerate(zip(self.made, self.states, strict=True))

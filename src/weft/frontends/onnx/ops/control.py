@@ -16,7 +16,7 @@ from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import Builder, CompileTimeConstant, static_sizes
 from weft.graph.composites import branches_and_loops
-from weft.graph.composites.branches_and_loops import Region, branch_of, require_taken
+from weft.graph.composites.branches_and_loops import Region, branch_of, differ_in_rank, require_taken
 from weft.graph.composites.run_time import late_shapes
 from weft.graph.composites.sequences import element, stack
 from weft.support.dtypes import bool_
@@ -49,7 +49,7 @@ def if_(c: Call) -> HeldResults:
         c.fail(f"its branches have {len(made[0])} and {len(made[1])} outputs", UNFIT)
     forms = [_form_of_both(c, a, b) for a, b in zip(*made, strict=True)]
     left, right = (_in_forms(r.builder, each, forms) for r, each in zip(regions, made, strict=True))
-    fewer = any(a.rank != b.rank for a, b in zip(left, right, strict=True)) and c.choices.fewer()
+    fewer = any(map(differ_in_rank, left, right)) and c.choices.fewer()
     return held_of(forms, branch_of(c, condition, (regions[0], left), (regions[1], right), fewer=fewer))
 
 
@@ -101,7 +101,8 @@ def _bound(c: Call, names: list[str], given: Sequence[Held]) -> dict[str, Held]:
 
 @translates(
     "Loop",
-    limits="states whose type changes, or whose rank does and that are no sequences; and rows of several shapes",
+    limits="states whose type changes, or whose rank does after the first iteration, that are no sequences; and rows of several "
+    "shapes",
     holds=True,
 )
 def loop(c: Call) -> HeldResults:

@@ -204,7 +204,7 @@ def tile(c: Call) -> Results:
     if c.opset >= 6 and not c.is_known(1):
         return late_shapes.tile_late(c, x, c.input(1))
     if c.opset >= 6:
-        return c.add("tile", x, repeats=tuple(c.ints_at(1, "the repeats")))
+        return c.add("tile", x, repeats=tuple(c.sizes(1, "the repeats")))
     repeats = [1] * x.rank
     repeats[c.ints_at(2, "the axis")[0]] = c.ints_at(1, "the repeats")[0]
     return c.add("tile", x, repeats=tuple(repeats))
