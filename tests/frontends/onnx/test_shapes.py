@@ -326,9 +326,12 @@ def test_the_last_rows_before_a_symbolic_size() -> None:
 def test_rows_are_repeated_by_a_symbolic_size(rows: int) -> None:
     """As PyTorch writes `repeat(batch, 1)`, of weights too."""
     nodes = [
-        *shape_of("x", 0, "n"), constant("one", 1), node("Concat", "n one", "times", axis=0),
-        node("Tile", "table times", "t"), node("Relu", "x", "r"), node("Tile", "r times", "s"), node("Concat", "t s", axis=0),
-    ]  # fmt: skip
+        *shape_of("x", 0, "n"),
+        constant("one", 1),
+        node("Concat", "n one", "times", axis=0),
+        node("Relu", "x", "r"),
+    ]
+    nodes += [node("Tile", "table times", "t"), node("Tile", "r times", "s"), node("Concat", "t s", axis=0)]
     model = model_of(nodes, float_inputs(x=("n", 3)), weights={"table": floats(rows, 3)})
     for n in (1, 4):
         graph = check_like_runtime(model, {"x": floats(n, 3)})

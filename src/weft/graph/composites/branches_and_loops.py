@@ -68,21 +68,7 @@ def branch_of(
     for x, y in zip(left, right, strict=True):
         if x.dtype is not y.dtype:
             b.fail(f"its branches give {x!r} and {y!r}; both must be of one type", kind=UnknownValues)
-    for k, (x, y) in enumerate(zip(left, right, strict=True)):
-        if x.rank != y.rank and not differ_in_rank(x, y):
-            region, made, like = (then_, left, y) if x.rank < y.rank else (other_, right, x)
-            made[k] = region.values([region.builder.reshape(made[k], like.shape)])[0]
-    more = sum(x.rank - y.rank for x, y in zip(left, right, strict=True))
-    differing = [k for k, (x, y) in enumerate(zip(left, right, strict=True)) if x.rank != y.rank]
-    if differing:
-        is_then = (more > 0) is not fewer
-        x, y = left[differing[0]], right[differing[0]]
-        told = f"its branches give {x!r} and {y!r}, and it was compiled for the one of {'fewer' if fewer else 'more'} dimensions"
-        require_taken(b, condition, is_then, f"{told}, which is not taken")
-        if is_then:
-            _leave_out(other_, right, left, differing)
-        else:
-            _leave_out(then_, left, right, differing)
+    _settle_ranks(b, condition, (then_, left), (other_, right), fewer=fewer)
     late = {
         (k, d): b.evaluator.graph.fresh_dim("size")
         for k, (x, y) in enumerate(zip(left, right, strict=True))
@@ -97,6 +83,28 @@ def branch_of(
     node = append_regions(b.evaluator.graph, IF, given, regions, {"shapes": tuple(shapes)}, b.source)
     _read_sizes(b, late.values(), node.outputs[len(left) :])
     return list(node.outputs[: len(left)])
+
+
+def _settle_ranks(
+    b: Builder, condition: Operand, then: tuple[Region, list[Value]], other: tuple[Region, list[Value]], *, fewer: bool
+) -> None:
+    """Gives the results of two branches the same numbers of dimensions: those of one element, or those of the branch to take."""
+    (then_, left), (other_, right) = then, other
+    for k, (x, y) in enumerate(zip(left, right, strict=True)):
+        if x.rank != y.rank and not differ_in_rank(x, y):
+            region, made, like = (then_, left, y) if x.rank < y.rank else (other_, right, x)
+            made[k] = region.values([region.builder.reshape(made[k], like.shape)])[0]
+    differing = [k for k, (x, y) in enumerate(zip(left, right, strict=True)) if x.rank != y.rank]
+    if not differing:
+        return
+    is_then = (sum(left[k].rank - right[k].rank for k in differing) > 0) is not fewer
+    x, y = left[differing[0]], right[differing[0]]
+    told = f"its branches give {x!r} and {y!r}, and it was compiled for the one of {'fewer' if fewer else 'more'} dimensions"
+    require_taken(b, condition, is_then, f"{told}, which is not taken")
+    if is_then:
+        _leave_out(other_, right, left, differing)
+    else:
+        _leave_out(then_, left, right, differing)
 
 
 def differ_in_rank(x: Operand, y: Operand) -> bool:
