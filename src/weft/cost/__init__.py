@@ -36,7 +36,9 @@ from weft.cost.rules.fragment_tile import (
     BATCHED_FETCHES, FragmentProduct, FragmentTile, fragment_tile_plans, multiplies_together,
 )
 from weft.cost.rules.contractions.gemv import Gemv, gemv_plans
-from weft.cost.rules.inlining import Inline, inline_plans, packed_factor_plans, rearrangement_plans, turned_rows_plans
+from weft.cost.rules.inlining import (
+    MOST_REPEATED, Inline, inline_plans, packed_factor_plans, rearrangement_plans, turned_rows_plans,
+)
 from weft.cost.rules.contractions.k_blocking import (
     ColumnBlock, DepthProblem, KBlocks, RowBlock, column_block_plans, k_block_plans, row_block_plans,
 )
@@ -145,6 +147,7 @@ __all__ = [
     "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH", "LARGEST_GROUP", "LARGEST_ON_STACK", "LARGEST_POWER",
     "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES", "LEAST_STREAMED", "LONGEST_PRIME", "LONGEST_WINDOW_STRIDE",
     "LONG_BORDER", "LONG_ENOUGH", "LOOP_CYCLES", "Layer", "Layout", "LoopNest", "MANY_INDICES", "MERGE_THREADS", "MIXED_GAIN",
+    "MOST_REPEATED",
     "MOST_FETCHES",
     "MOST_LOOP_VECTORS", "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_SIZES_OF_ELEMENTS",
     "MOST_STREAMS", "MOST_UNROLLED_CHOICES",

@@ -51,17 +51,27 @@ def transposed_by_hand(x: Any, weight: Any, bias: Any, stride: tuple[int, int], 
     return (whole[ends[0][0] : ends[0][1], ends[1][0] : ends[1][1]] + bias)[None]
 
 
-@pytest.mark.parametrize("same", [True, False])
-@pytest.mark.parametrize("stride", [(2, 2), (3, 1), (1, 3)], ids=str)
-def test_transposed_convolutions_of_mediapipe(stride: tuple[int, int], same: bool) -> None:
-    """The networks that cut people out of their background have them; the settings are numbers, and no FlexBuffer."""
-    random = np.random.default_rng(0)
-    x, weight, bias = (random.standard_normal(s).astype(np.float32) for s in ((1, 5, 4, 6), (3, 2, 3, 6), 3))
+def of_mediapipe(stride: tuple[int, int], same: bool, weight: Any, bias: Any) -> bytes:
+    """Returns a model of a transposed convolution of [1, 5, 4, 6], whose settings are numbers, and no FlexBuffer."""
     settings = np.array([1 if same else 2, stride[1], stride[0]], np.int32).tobytes()
     custom = BUILTINS.index("CUSTOM")
     tensors = [([1, 5, 4, 6], 0, None, "x"), ([3, 2, 3, 6], 0, 1, "w"), ([3], 0, 2, "b"), ([1, 1, 1, 3], 0, None, "y")]
     graph = (tensors, [0], [3], [(None, [0, 1, 2], [3], None, None, settings)])
     codes = [(custom, "Convolution2DTransposeBias", 1, custom)]
-    buffers = [(), (weight.tobytes(),), (bias.tobytes(),)]
-    (got,) = run_graph(to_graph(buffer_of((3, codes, [graph], "", buffers), b"TFL3")), {"x": x})
+    return buffer_of((3, codes, [graph], "", [(), (weight.tobytes(),), (bias.tobytes(),)]), b"TFL3")
+
+
+@pytest.mark.parametrize("same", [True, False])
+@pytest.mark.parametrize("stride", [(2, 2), (3, 1), (1, 3)], ids=str)
+def test_transposed_convolutions_of_mediapipe(stride: tuple[int, int], same: bool) -> None:
+    """The networks that cut people out of their background have them."""
+    random = np.random.default_rng(0)
+    x, weight, bias = (random.standard_normal(s).astype(np.float32) for s in ((1, 5, 4, 6), (3, 2, 3, 6), 3))
+    (got,) = run_graph(to_graph(of_mediapipe(stride, same, weight, bias)), {"x": x})
     np.testing.assert_allclose(got, transposed_by_hand(x, weight, bias, stride, same), rtol=1e-4, atol=1e-4)
+
+
+def test_a_stored_transposed_convolution_of_mediapipe() -> None:
+    weight, bias = np.arange(108, dtype=np.float32).reshape(3, 2, 3, 6), np.arange(3, dtype=np.float32)
+    stored = (Path(__file__).parent / "networks" / "transposed_with_bias.tflite").read_bytes()
+    assert stored == of_mediapipe((2, 2), True, weight, bias)

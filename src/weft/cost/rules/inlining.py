@@ -12,6 +12,9 @@ from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
 from weft.targets import Target
 
+MOST_REPEATED: Final = 200
+"""Nodes, with repetitions, of formulas that are inlined where they are read several times over by one reader."""
+
 GATHERED_COLUMN_CYCLES: Final = 0.7
 """Cycles in which a row's element is read from a column, with a line of the cache for each."""
 

@@ -6,6 +6,7 @@ from math import prod
 from typing import TypeGuard
 
 from weft.cost import (
+    MOST_REPEATED,
     Candidates,
     Inline,
     Planner,
@@ -16,7 +17,7 @@ from weft.cost import (
     size_of,
     turned_rows_plans,
 )
-from weft.ir import Cast, Const, Expr, FloorDiv, FloorMod, Mul, Select, free_vars, post_order, reads_memory
+from weft.ir import Cast, Const, Expr, FloorDiv, FloorMod, Mul, Select, free_vars, is_small, post_order, reads_memory
 from weft.loop import Block, Buffer, Load, Store
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.cursors.tree import alloc_of
@@ -57,11 +58,16 @@ def _inline_more(s: Schedule, p: Planner, asked: set[str]) -> bool:
         users = readers(s.function, block)
         if p.is_grid and _is_fetched(block, users):
             continue
-        if _repeats_no_work(block, users):
+        if _repeats_no_work(block, users) and (before == 0 or _stays_small(block, users)):
             asked.add(ref.name)
             if p.decide(ref.name, Inline, _plans(block, users, p)).inline:
                 try_inline(s, ref)
     return len(asked) > before
+
+
+def _stays_small(block: Block, users: list[Block]) -> bool:
+    """Tells whether formulas stay small that read *block* several times over: each inlining may double those before it."""
+    return all(isinstance(b.body, Store) and is_small(b.body.value, MOST_REPEATED) for b in (block, *users))
 
 
 def _is_candidate(s: Schedule, block: Block) -> bool:
