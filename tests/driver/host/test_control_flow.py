@@ -297,6 +297,22 @@ def test_a_state_that_has_its_dimensions_after_an_iteration(limit: float | None,
     Ways(widened_by(limit, trips)).check({"x": x}, wanted=[[state, np.array(rows)]])
 
 
+def test_a_state_of_more_dimensions_after_each_iteration_is_refused() -> None:
+    made = body(
+        [node("Unsqueeze", ["s", "front"], ["t"])],
+        [("s", F32, None)],  # type: ignore[list-item]
+        [("t", F32, None)],  # type: ignore[list-item]
+    )
+    grows = model(
+        [node("Loop", ["trips", "yes", "x"], ["y"], body=made)],
+        [("x", F32, [2, 3])],
+        [("y", F32, None)],  # type: ignore[list-item]
+        {"yes": np.array(True), "trips": np.array(1000), "front": np.array([0])},
+    )
+    with pytest.raises(UnknownValues, match="type and rank must stay"):
+        Ways(grows)
+
+
 @pytest.mark.parametrize("length", [40, "t"])
 def test_a_scan_of_a_long_sequence(length: int | str) -> None:
     """One body for all steps; a second output is written backwards."""

@@ -136,9 +136,21 @@ def loop(
     """
     first = [b.evaluator.value(v, b.source) for v in initial]
     try:
-        body = _settled_body(b, first, step)
+        return _loop_of(b, most, condition, first, step)
     except _ChangedRankError as error:
-        return _after_one(b, most, condition, first, step, error)
+        if not _certainly_runs(most, condition):
+            b.fail(str(error), kind=UnknownValues)
+    try:
+        return _after_one(b, most, first, step)
+    except _ChangedRankError as error:
+        b.fail(str(error), kind=UnknownValues)
+
+
+def _loop_of(
+    b: Builder, most: Operand | None, condition: Operand | None, first: Sequence[Value], step: Step
+) -> tuple[list[Operand], list[Operand]]:
+    """Returns the results of a loop; raises `_ChangedRankError` where an iteration changes the rank of a state."""
+    body = _settled_body(b, first, step)
     counted = _is_true(body.go_on) and (condition is None or _is_true(condition))
     if counted and most is None:
         b.fail("it never ends: it has no number of iterations, and its condition is always true")
@@ -155,24 +167,22 @@ class _ChangedRankError(Exception):
     """An iteration makes a state of another number of dimensions than it is given."""
 
 
+def _certainly_runs(most: Operand | None, condition: Operand | None) -> bool:
+    """Tells whether a loop is known to have an iteration."""
+    is_counted = most is None or (
+        isinstance(most, CompileTimeConstant) and not most.symbolic and bool((most.array > 0).all())
+    )
+    return is_counted and (condition is None or _is_true(condition))
+
+
 def _after_one(
-    b: Builder,
-    most: Operand | None,
-    condition: Operand | None,
-    first: Sequence[Value],
-    step: Step,
-    changed: _ChangedRankError,
+    b: Builder, most: Operand | None, first: Sequence[Value], step: Step
 ) -> tuple[list[Operand], list[Operand]]:
-    """Returns the results of a loop whose first iteration, which certainly runs, is written out: it alone changes ranks.
+    """Returns the results of a loop whose first iteration is written out (loop peeling), since it alone changes ranks.
 
     A state may begin as a number that stands for a tensor of it.
     """
-    runs = (condition is None or _is_true(condition)) and (most is None or _is_positive(most))
-    if not runs:
-        b.fail(str(changed), kind=UnknownValues)
     go_on, states, rows = step(b, b.scalar(0, i64), first)
-    if [b.evaluator.value(v, b.source).rank for v in states] == [v.rank for v in first]:
-        b.fail(str(changed), kind=UnknownValues)
     left = None if most is None else b.add("sub", b.cast(b.reshape(most, ()), i64), b.scalar(1, i64))
 
     def next_step(
@@ -180,13 +190,10 @@ def _after_one(
     ) -> tuple[Operand, Sequence[Operand], Sequence[Operand]]:
         return step(r, r.add("add", number, r.scalar(1, i64)), now)
 
-    last, scans = loop(b, left, b.cast(b.reshape(go_on, ()), bool_), states, next_step)
+    now = [b.evaluator.value(v, b.source) for v in states]
+    last, scans = _loop_of(b, left, b.cast(b.reshape(go_on, ()), bool_), now, next_step)
     pairs = zip(rows, scans, strict=True)
     return last, [b.add("concat", b.reshape(row, [ONE, *row.shape]), scan, axis=0) for row, scan in pairs]
-
-
-def _is_positive(x: Operand) -> bool:
-    return isinstance(x, CompileTimeConstant) and not x.symbolic and bool((x.array > 0).all())
 
 
 def _settled_body(b: Builder, first: Sequence[Value], step: Step) -> _Iteration:
