@@ -119,7 +119,7 @@ from weft.cost.rules.shared_tile import (
 )
 from weft.cost.rules.thread_block import ThreadBlock, WindowStrip, thread_block_plans, window_strip_plans
 from weft.cost.rules.update_order import UpdateOrder, update_order_plans
-from weft.cost.sizes import FALLBACK_SIZE, elements, guess_of, size_of
+from weft.cost.sizes import FALLBACK_SIZE, elements, guess_of, picture_shapes, size_of
 from weft.cost.transposition import SHUFFLED_STRIDE, TileOrder, is_gathered, is_transposed, tile_order_plans
 from weft.cost.rules.window import (
     LONGEST_WINDOW_STRIDE, MOST_WINDOW_TAPS, Borders, Slide, WindowProblem, WindowTile, WriteOut,
@@ -128,8 +128,8 @@ from weft.cost.rules.window import (
 from weft.cost.graph.transforms import LONGEST_PRIME, SHORT_TRANSFORM
 from weft.cost.graph.versions import Case, OpenSize, Probe, Versions, possible_cases, version_plans
 from weft.cost.graph.winograd import (
-    DIRECT, FEWEST_TILES, GAIN, MIXED_GAIN, TILES, FrameWindow, Layer, Terms, Tiling, Winograd, direct_cycles, direct_part,
-    terms_of_words, winograd_cycles, winograd_panel,
+    DIRECT, FEWEST_TILES, GAIN, MIXED_GAIN, MOST_OPEN_TILES, OPEN_COLUMNS, OPEN_ROWS, TILES, FrameWindow, Layer, Terms, Tiling, Winograd,
+    direct_cycles, direct_part, terms_of_words, winograd_cycles, winograd_panel,
 )
 
 __all__ = [
@@ -149,11 +149,11 @@ __all__ = [
     "LONG_BORDER", "LONG_ENOUGH", "LOOP_CYCLES", "Layer", "Layout", "LoopNest", "MANY_INDICES", "MERGE_THREADS", "MIXED_GAIN",
     "MOST_REPEATED",
     "MOST_FETCHES",
-    "MOST_LOOP_VECTORS", "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_SIZES_OF_ELEMENTS",
+    "MOST_LOOP_VECTORS", "MOST_OPEN_TILES", "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_SIZES_OF_ELEMENTS",
     "MOST_STREAMS", "MOST_UNROLLED_CHOICES",
     "MOST_UNROLLED_STEPS", "MOST_UNSWITCHED", "MOST_WINDOW_TAPS", "MatrixTile", "MatrixTileProblem", "MergeAxes",
     "NARROW_BLOCK", "NEAR_STEPS", "NO_ROWS", "NO_TILE", "NarrowFactors", "NarrowWeight", "ORDER_BEAMS", "ORDER_STEPS",
-    "OnePass", "OpenSize", "Order", "OrderProblem", "OuterOrder", "PACKED_AT_ONCE", "PANEL_VECTORS", "PLACEMENT_EXCHANGES",
+    "OPEN_COLUMNS", "OPEN_ROWS", "OnePass", "OpenSize", "Order", "OrderProblem", "OuterOrder", "PACKED_AT_ONCE", "PANEL_VECTORS", "PLACEMENT_EXCHANGES",
     "INLINED_CALLS", "NESTED_CALLS", "PackPanel",
     "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM", "PadInput", "Panel", "PanelProblem", "Parallel", "PartExtent", "Plan",
     "Planner",
@@ -191,6 +191,7 @@ __all__ = [
     "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block", "pack_panel_plans",
     "packed_factor_plans", "packed_problem", "packing_cycles",
     "pad_input_plans", "padded_parts", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans",
+    "picture_shapes",
     "plain_cycles", "possible_cases", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "prefix_chunk_plans",
     "ranges_of",
     "rearrangement_plans", "recomputation_plans", "reduce_order_plans", "reduce_tile_plans", "register_tile_plans",

@@ -69,6 +69,15 @@ MIXED_GAIN: Final = 0.97
 FEWEST_TILES: Final = 12
 """Columns of tiles that are left in a patch where rows are cut."""
 
+OPEN_ROWS: Final = (1, 2, 3, 4)
+"""Rows of tiles in a patch to choose from, for pictures of symbolic heights."""
+
+OPEN_COLUMNS: Final = (2, 3, 4, 5, 6, 8, 10, 12)
+"""Columns of tiles in a patch to choose from, for pictures of symbolic widths: the last patch of a row may overhang."""
+
+MOST_OPEN_TILES: Final = 24
+"""Tiles in a patch of a picture of symbolic sides, at most: the smallest of pictures takes as long as a patch."""
+
 WEIGHT_VECTORS: Final = 2
 """Vectors of output channels in a panel of transformed weights: so few that a register tile has many rows."""
 
@@ -147,6 +156,8 @@ class Layer:
     Over volumes, *images* are the frames of all outputs, and the *window* is that along them; *taps* are those of a frame.
 
     The *terms* tell what its products cost.
+
+    A layer on pictures of symbolic sides has guesses of these, and is one of *pictures* for other guesses.
     """
 
     images: int
@@ -166,6 +177,7 @@ class Layer:
     changing: bool = False
     terms: Terms = FLOATS
     window: FrameWindow | None = None
+    pictures: tuple[Layer, ...] = ()
 
     @property
     def depth(self) -> int:

@@ -12,7 +12,7 @@ from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
 from weft.targets import Target
 
-MOST_REPEATED: Final = 200
+MOST_REPEATED: Final = 5000
 """Nodes, with repetitions, of formulas that are inlined where they are read several times over by one reader."""
 
 GATHERED_COLUMN_CYCLES: Final = 0.7

@@ -40,7 +40,7 @@ from weft.graph.core.graph_values import Constant, Value
 from weft.graph.fusion.node_facts import is_plain_map
 from weft.graph.layout.channel_blocks import fills_up, has_places, is_pointwise
 from weft.graph.layout.pbqp import Costs, Edge, pick_cheapest, solve
-from weft.graph.layout.winograd_plans import best_by_winograd, layer_of, part_of_whole
+from weft.graph.layout.winograd_plans import Channels, best_by_winograd, layer_of
 from weft.ir import Const, as_expr
 from weft.support.dtypes import f32, i32
 from weft.targets import Target
@@ -174,20 +174,13 @@ class _Problem:
 
         Those of packing the weight for a direct one are left out.
         """
-        x, w, made = n.inputs[0], n.inputs[1], n.output.sample_shape
-        image, weight = None if x is None else x.sample_shape, None if w is None else w.static_shape
-        if (
-            weight is None
-            or made is None
-            or image is None
-            or n.output.dtype is not f32
-            or set(n.attribute("dilations")) != {1}
-        ):
+        w = n.inputs[1]
+        weight = None if w is None else w.static_shape
+        if weight is None or n.output.dtype is not f32:
             return inf
         lanes = self.target.lanes(n.output.dtype.bits)
         blocks = input_block(weight[1], lanes), output_block(weight[0], lanes)
-        direct, changing = part_of_whole(n, image[2:], made[2:], weight[2:]), not isinstance(w, Constant)
-        layer = layer_of((made[0], *made[2:]), weight, n.attribute("strides"), *blocks, direct, changing=changing)
+        layer = layer_of(n, Channels(weight, *blocks, changing=not isinstance(w, Constant)))
         return inf if layer is None else best_by_winograd(layer, self.target) - self._packing(w)
 
 

@@ -8,15 +8,19 @@ estimates the cycles of each.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from math import inf, prod
+from statistics import fmean
 
 from weft.cost import (
     DIRECT,
     FEWEST_TILES,
     GAIN,
     MIXED_GAIN,
+    MOST_OPEN_TILES,
+    OPEN_COLUMNS,
+    OPEN_ROWS,
     TILES,
     Candidate,
     FrameWindow,
@@ -26,9 +30,12 @@ from weft.cost import (
     by_cost,
     direct_cycles,
     direct_part,
+    picture_shapes,
+    size_of,
     winograd_cycles,
 )
 from weft.graph.core.graph import Node
+from weft.ir import Const
 from weft.ops import cut_in_tiles, mixed_sizes, points_of, sized
 from weft.targets import Target
 
@@ -54,31 +61,58 @@ def tiling_of(plan: Winograd, layer: Layer) -> Tiling:
     return Tiling(plan.tile, plan.patch, tuple(zip(map(prod, sides), counts, strict=True)))
 
 
-def layer_of(
-    places: Sequence[int],
-    weight: Sequence[int],
-    strides: Sequence[int],
-    read: int,
-    block: int,
-    direct: float = 1.0,
-    *,
-    changing: bool = False,
-    any_part: bool = False,
-) -> Layer | None:
+@dataclass(frozen=True)
+class Channels:
+    """The channels of a layer: the sizes of its *weight*, and the blocks that channels are *read* in and made in.
+
+    The weight is [outputs, inputs, height, width], or has the taps along frames before these. The outputs' channels are in
+    blocks of *block*, the inputs' in blocks of *read*: as many or one, or *any_part* of them. A *changing* weight is transformed
+    in each call.
+    """
+
+    weight: tuple[int, ...]
+    read: int
+    block: int
+    changing: bool = False
+    any_part: bool = False
+
+
+def layer_of(node: Node, channels: Channels) -> Layer | None:
+    """Returns the layer of a convolution in one group; None for windows, sizes and blocks that the method does not support.
+
+    Pictures may have symbolic sides, volumes may not. A symbolic batch is taken for one of a single image.
+    """
+    x, dims = node.inputs[0], len(node.attribute("strides"))
+    if x is None or set(node.attribute("dilations")) != {1}:
+        return None
+    image, made = x.shape[2 : 2 + dims], node.output.shape[2 : 2 + dims]
+    images = int(getattr(node.output.shape[0], "value", 1))
+
+    def at(sides: Sequence[int]) -> Layer | None:
+        read, written = sides[:dims], sides[dims:]
+        direct = part_of_whole(node, read, written, channels.weight[2:])
+        return layer_at((images, *written), node.attribute("strides"), channels, direct)
+
+    guess = at([size_of(e) for e in (*image, *made)])
+    if guess is None or all(isinstance(e, Const) for e in (*image, *made)):
+        return guess
+    pictures = tuple([p for p in map(at, picture_shapes((*image, *made))) if p is not None])
+    return None if guess.window else replace(guess, pictures=pictures)
+
+
+def layer_at(places: Sequence[int], strides: Sequence[int], channels: Channels, direct: float = 1.0) -> Layer | None:
     """Returns the layer of a convolution in one group; None for windows and channel blocks that the method does not support.
 
-    *places* are the number of images, and the height and width of its output, or of volumes with the frames before these. The
-    *weight* is [outputs, inputs, height, width], or has the taps along frames before these; the outputs' channels are in blocks
-    of *block*, the inputs' in blocks of *read*: as many or one, or *any_part* of them. *direct* is its `part_of_whole`. A
-    *changing* weight is transformed in each call.
+    *places* are the number of images, and the height and width of its output, or of volumes with the frames before these;
+    *direct* is its `part_of_whole`.
     """
-    outputs, inputs, *kernel = weight
+    (outputs, inputs, *kernel), read, block = channels.weight, channels.read, channels.block
     images, *depth, height, width = places
     sh, sw = strides[-2:]
     taps = {-(-k // s) for k, s in zip(kernel[-2:], (sh, sw), strict=True)}
     if len(taps) > 1 or not taps <= set(TAPS) or outputs % block or inputs % read:
         return None
-    if read not in (1, block) and (block % read or not any_part):
+    if read not in (1, block) and (block % read or not channels.any_part):
         return None
     window = FrameWindow(depth[0], kernel[0], strides[0]) if depth else None
     return Layer(
@@ -93,7 +127,7 @@ def layer_of(
         block,
         gathered=read < block,
         direct=direct,
-        changing=changing,
+        changing=channels.changing,
         window=window,
     )
 
@@ -129,13 +163,21 @@ def winograd_plans(layer: Layer, target: Target, others: int = 0) -> list[Candid
     if target.has_threads:
         return [Candidate(DIRECT, direct_cycles(layer, target, others))]
     costs = {
-        plan: winograd_cycles(layer, tiling_of(plan, layer), target, others)
+        plan: _cycles(layer, plan, target, others)
         for m in TILES
-        for plan in _plans(layer, m, may_mix=target.grid is None)
+        for plan in (_open_plans(layer, m) if layer.pictures else _plans(layer, m, may_mix=target.grid is None))
     }
     direct = Candidate(DIRECT, GAIN * direct_cycles(layer, target, others))
     worth = [p for p, c in costs.items() if not (p.mixed and c > MIXED_GAIN * costs[replace(p, mixed=False)])]
     return by_cost([direct, *[Candidate(p, costs[p]) for p in worth]])
+
+
+def _cycles(layer: Layer, plan: Winograd, target: Target, others: int) -> float:
+    """Returns the cycles of *layer* by *plan*: for symbolic sides, the mean of its parts of those of direct computations."""
+    if not layer.pictures:
+        return winograd_cycles(layer, tiling_of(plan, layer), target, others)
+    parts = [_cycles(p, plan, target, others) / direct_cycles(p, target, others) for p in layer.pictures]
+    return fmean(parts) * direct_cycles(layer, target, others)
 
 
 def best_by_winograd(layer: Layer, target: Target) -> float:
@@ -163,6 +205,16 @@ def _plans(layer: Layer, m: int, *, may_mix: bool) -> list[Winograd]:
     some = {(1, n, columns) for n in _even_parts(rows, rows)}
     parts = {(1, 1, n) for n in _even_parts(columns, columns // FEWEST_TILES)}
     return [whole, *several, *[Winograd(m, p) for p in sorted(some | parts, reverse=True)]]
+
+
+def _open_plans(layer: Layer, m: int) -> list[Winograd]:
+    """Returns the plans for pictures of symbolic sides with tiles of *m* x *m* outputs: patches that may overhang each side."""
+    heights, widths = {p.height for p in layer.pictures}, {p.width for p in layer.pictures}
+    rows, columns = (
+        [*_even_parts(-(-min(sides) // m), -(-min(sides) // m))] if len(sides) == 1 else some
+        for sides, some in ((heights, OPEN_ROWS), (widths, OPEN_COLUMNS))
+    )
+    return [Winograd(m, (1, r, c)) for r in rows for c in columns if r * c <= MOST_OPEN_TILES]
 
 
 def _volume_plans(window: FrameWindow, m: int, rows: int, columns: int) -> list[Winograd]:

@@ -17,7 +17,7 @@ from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
 from weft.graph.layout.winograd_error import phase_weight
 from weft.graph.layout.winograd_nodes import by_winograd, weight_phases
-from weft.graph.layout.winograd_plans import layer_of, part_of_whole, tile_sizes, winograd_plans
+from weft.graph.layout.winograd_plans import Channels, layer_of, tile_sizes, winograd_plans
 from weft.graph.layout.winograd_range import is_in_range
 from weft.graph.passes.quantized.quantized_patterns import operand_of
 from weft.graph.rewriting.call_patterns import is_known
@@ -74,12 +74,9 @@ def _layer(node: Node) -> tuple[Layer, Constant] | None:
     w = operand_of("pack_conv_weight_groups", packed)
     if x is None or x.dtype is not i16 or zero is not None or not is_known(w) or w.dtype is not i8:
         return None
-    read, made = x.sample_shape, node.output.sample_shape
-    if read is None or made is None or set(node.attribute("dilations")) != {1} or made[4] % read[4]:
+    read, block = (int(getattr(v.shape[-1], "value", 0)) for v in (x, node.output))
+    if block % read:
         return None
     outputs, inputs, *window = w.extents
-    shape = outputs, -(-inputs // read[4]) * read[4], *window
-    places = made[0], made[2], made[3]
-    direct = part_of_whole(node, read[2:4], made[2:4], w.extents[2:])
-    layer = layer_of(places, shape, node.attribute("strides"), read[4], made[4], direct, any_part=True)
+    layer = layer_of(node, Channels((outputs, -(-inputs // read) * read, *window), read, block, any_part=True))
     return None if layer is None else (layer, w)

@@ -30,7 +30,7 @@ from weft.graph.layout.winograd_error import (
     typical_elements,
 )
 from weft.graph.layout.winograd_nodes import by_winograd, weight_phases
-from weft.graph.layout.winograd_plans import layer_of, part_of_whole, tile_sizes, winograd_plans
+from weft.graph.layout.winograd_plans import Channels, layer_of, tile_sizes, winograd_plans
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32
 
@@ -81,19 +81,9 @@ def _layer(node: Node) -> tuple[Layer, Value, tuple[int, ...]] | None:
         return None
     packed = node.inputs[1].producer if node.inputs[1] is not None else None
     w = packed.inputs[0] if packed is not None and packed.op == "pack_conv_weight" else None
-    x, shape = node.inputs[0], node.output.sample_shape
-    if w is None or w.static_shape is None or x is None or shape is None or x.sample_shape is None:
+    x = node.inputs[0]
+    if w is None or w.static_shape is None or x is None:
         return None
-    if set(node.attribute("dilations")) != {1}:
-        return None
-    direct = part_of_whole(node, x.sample_shape[2:-1], shape[2:-1], w.static_shape[2:])
-    layer = layer_of(
-        (shape[0], *shape[2:-1]),
-        w.static_shape,
-        node.attribute("strides"),
-        x.sample_shape[-1],
-        shape[-1],
-        direct,
-        changing=not isinstance(w, Constant),
-    )
+    read, block = (int(getattr(v.shape[-1], "value", 0)) for v in (x, node.output))
+    layer = layer_of(node, Channels(w.static_shape, read, block, changing=not isinstance(w, Constant)))
     return None if layer is None else (layer, w, w.static_shape[2:])

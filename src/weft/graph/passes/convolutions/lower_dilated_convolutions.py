@@ -17,7 +17,7 @@ from math import inf, prod
 from weft.cost import Candidate, DilationPhases, Planner, dilation_plans, multiply_cycles, subject_of
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Value
-from weft.graph.layout.winograd_plans import best_by_winograd, layer_of, part_of_whole
+from weft.graph.layout.winograd_plans import Channels, best_by_winograd, layer_at, part_of_whole
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32
 from weft.targets import Target
@@ -54,7 +54,7 @@ def _plans(node: Node, target: Target) -> list[Candidate[DilationPhases]]:
     dilations = node.attribute("dilations")
     height, width = _of_a_phase(made[2:], dilations)
     images, (outputs, inputs, *kernel) = made[0] * prod(dilations), w.extents
-    layer = layer_of((images, height, width), w.extents, (1, 1), lanes, lanes)
+    layer = layer_at((images, height, width), (1, 1), Channels(w.extents, lanes, lanes))
     part = part_of_whole(node, x.sample_shape[2:], made[2:], kernel)
     direct = multiply_cycles(prod(made) * inputs * prod(kernel) * part, 32, target)
     phases = inf if layer is None else best_by_winograd(layer, target)

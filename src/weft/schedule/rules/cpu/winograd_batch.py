@@ -63,7 +63,7 @@ def _chain(s: Schedule, ref: BlockRef) -> Chain | None:
     product = block_of(s, ref)
     axes = spatial_axes(product)
     found = contraction_of(product) if axes else None
-    if found is None or not isinstance(axes[0].extent, Const) or size_of(axes[0].extent) < 2:
+    if found is None or size_of(axes[0].extent) < 2:
         return None
     axis = axes[0]
     before = next(iter(writers(s.function, found.left.buffer)), None)
