@@ -30,6 +30,7 @@ from weft.ir.expr.binary import FloorDiv, FloorMod, Max, Min
 from weft.ir.expr.nodes import Const, Select
 from weft.ir.expr.rewrite import free_vars, mentions
 from weft.ir.simplifier.context import Context
+from weft.ir.simplifier.counterexamples import is_refuted
 
 _FUEL: Final = 16  # nested steps before giving up
 
@@ -69,7 +70,10 @@ _ONE: Final = Interval(1, 1)
 
 
 def lowest(p: Poly, target: int | None, ctx: Context, fuel: int = _FUEL) -> int | None:
-    """Returns a constant that *p* never falls below, None if none is found; stops looking once *target* is reached."""
+    """Returns a constant that *p* never falls below, None if none is found; looks no further than *target*.
+
+    Where some point of the ranges is below *target*, no proof is looked for.
+    """
     value = constant(p)
     if value is not None:
         return value
@@ -81,6 +85,8 @@ def lowest(p: Poly, target: int | None, ctx: Context, fuel: int = _FUEL) -> int 
     key = frozenset(p.items()), target
     if key in memo and memo[key][0] >= fuel:
         return memo[key][1]
+    if target is not None and is_refuted(p, target, ctx.bounds):
+        return best
     choice = next(((m, k) for m, k in p.items() if len(m) == 1 and type(m[0]) in _CHOICES), None)
     if choice is not None:
         best = _better(best, _split_choice(p, *choice, target, ctx, fuel // 2))
