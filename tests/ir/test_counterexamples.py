@@ -11,8 +11,8 @@ from weft.ir.bounds.polynomial import Poly, poly_of
 from weft.ir.simplifier import simplify as module
 from weft.ir.simplifier.counterexamples import is_refuted
 
-N, M, I, J = (Var(name, INDEX) for name in "nmij")
-BOUNDS = Bounds().bind(N, 1, None).bind(M, 1, 50).bind(I, 0, N - 1).bind(J, I, N + M)
+N, M, K, J = (Var(name, INDEX) for name in "nmkj")
+BOUNDS = Bounds().bind(N, 1, None).bind(M, 1, 50).bind(K, 0, N - 1).bind(J, K, N + M)
 
 
 def poly(e: Expr) -> Poly:
@@ -23,11 +23,11 @@ def poly(e: Expr) -> Poly:
     ("expression", "least"),
     [
         (N - 2, 0),
-        (I - J, 0),
+        (K - J, 0),
         (N - M, 0),
-        (I // 4 * 4 - I, 0),
-        (minimum(I, M) - M, 0),
-        (select(I < M, I, M) - N, 0),
+        (K // 4 * 4 - K, 0),
+        (minimum(K, M) - M, 0),
+        (select(K < M, K, M) - N, 0),
         (J % 7 - 6, 0),
     ],
 )
@@ -36,15 +36,15 @@ def test_what_fails_somewhere_is_refuted(expression: Expr, least: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "least"), [(J - I, 0), (N - I, 1), (I - I // 4 * 4, 0), (M - minimum(I, M), 0), (-M, -50)]
+    ("expression", "least"), [(J - K, 0), (N - K, 1), (K - K // 4 * 4, 0), (M - minimum(K, M), 0), (-M, -50)]
 )
 def test_what_holds_everywhere_is_not(expression: Expr, least: int) -> None:
     assert not is_refuted(poly(expression), least, BOUNDS)
 
 
 def test_where_some_range_is_empty_nothing_is_refuted() -> None:
-    empty = Bounds().bind(N, 1, 10).bind(I, N, N - 1)
-    assert not is_refuted(poly_of(I - 20), 0, empty)
+    empty = Bounds().bind(N, 1, 10).bind(K, N, N - 1)
+    assert not is_refuted(poly_of(K - 20), 0, empty)
 
 
 def test_values_in_memory_are_not_known() -> None:
@@ -54,12 +54,12 @@ def test_values_in_memory_are_not_known() -> None:
 
 @given(st.lists(st.integers(-3, 3), min_size=5, max_size=5), st.integers(1, 9))
 def test_searches_find_the_same_with_and_without_points(factors: list[int], divisor: int) -> None:
-    terms = [N, M, I, J // divisor, J % divisor]
+    terms = [N, M, K, J // divisor, J % divisor]
     p = poly(sum((k * t for k, t in zip(factors, terms, strict=True)), start=N - N))
     answers = []
     for refuted in (is_refuted, lambda *_: False):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("weft.ir.simplifier.elimination.is_refuted", refuted)
-            fresh = Bounds().bind(N, 1, None).bind(M, 1, 50).bind(I, 0, N - 1).bind(J, I, N + M)
+            fresh = Bounds().bind(N, 1, None).bind(M, 1, 50).bind(K, 0, N - 1).bind(J, K, N + M)
             answers.append([module.Simplifier(fresh).is_at_least(p, least) for least in (-9, 0, 1)])
     assert answers[0] == answers[1]

@@ -128,8 +128,8 @@ from weft.cost.rules.window import (
 from weft.cost.graph.transforms import LONGEST_PRIME, SHORT_TRANSFORM
 from weft.cost.graph.versions import Case, OpenSize, Probe, Versions, possible_cases, version_plans
 from weft.cost.graph.winograd import (
-    DIRECT, FEWEST_TILES, GAIN, MIXED_GAIN, MOST_OPEN_TILES, OPEN_COLUMNS, OPEN_ROWS, TILES, FrameWindow, Layer, Terms, Tiling, Winograd,
-    direct_cycles, direct_part, terms_of_words, winograd_cycles, winograd_panel,
+    DIRECT, FEWEST_TILES, GAIN, MIXED_GAIN, MOST_OPEN_TILES, OPEN_COLUMNS, OPEN_ROWS, TILES, FrameWindow, Layer, Terms,
+    Tiling, Winograd, direct_cycles, direct_part, terms_of_words, winograd_cycles, winograd_panel,
 )
 
 __all__ = [
@@ -153,7 +153,8 @@ __all__ = [
     "MOST_STREAMS", "MOST_UNROLLED_CHOICES",
     "MOST_UNROLLED_STEPS", "MOST_UNSWITCHED", "MOST_WINDOW_TAPS", "MatrixTile", "MatrixTileProblem", "MergeAxes",
     "NARROW_BLOCK", "NEAR_STEPS", "NO_ROWS", "NO_TILE", "NarrowFactors", "NarrowWeight", "ORDER_BEAMS", "ORDER_STEPS",
-    "OPEN_COLUMNS", "OPEN_ROWS", "OnePass", "OpenSize", "Order", "OrderProblem", "OuterOrder", "PACKED_AT_ONCE", "PANEL_VECTORS", "PLACEMENT_EXCHANGES",
+    "OPEN_COLUMNS", "OPEN_ROWS",
+    "OnePass", "OpenSize", "Order", "OrderProblem", "OuterOrder", "PACKED_AT_ONCE", "PANEL_VECTORS", "PLACEMENT_EXCHANGES",
     "INLINED_CALLS", "NESTED_CALLS", "PackPanel",
     "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM", "PadInput", "Panel", "PanelProblem", "Parallel", "PartExtent", "Plan",
     "Planner",

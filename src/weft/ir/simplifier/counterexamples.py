@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from weft.ir.bounds.bounds import Bounds
 from weft.ir.bounds.polynomial import Poly
-from weft.ir.expr.base import INDEX, Expr, Var
+from weft.ir.expr.base import INDEX, Expr
 from weft.ir.expr.binary import Add, And, Eq, FloorDiv, FloorMod, Le, Lt, Max, Min, Mul, Ne, Or, Sub
 from weft.ir.expr.node import Node
 from weft.ir.expr.nodes import Cast, Const, Neg, Not, Select

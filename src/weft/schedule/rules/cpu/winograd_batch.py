@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.cost import Planner, SharePatches, patch_plans, size_of
-from weft.ir import Const, Expr, FloorDiv, Var, free_vars, post_order
+from weft.ir import Expr, FloorDiv, Var, free_vars, post_order
 from weft.loop import Block, Load
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.placement import readers, sole_reader, writers
