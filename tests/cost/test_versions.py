@@ -11,11 +11,13 @@ from weft.cost import (
     cheapest,
     cycles_at,
     guess_of,
+    picture_shapes,
     possible_cases,
     predict_cycles,
     size_of,
     version_plans,
 )
+from weft.cost.sizes import PICTURE_SIDES, given_sizes
 from weft.ir import INDEX, Expr, Var, index
 from weft.loop import Program
 from weft.schedule.rules.choose import schedule_program
@@ -47,6 +49,14 @@ def test_a_guess_is_in_the_limits_of_a_size() -> None:
         64,
         300,
     ]
+
+
+def test_pictures_have_several_sides_in_their_limits() -> None:
+    h, w = Var("h", INDEX), Var("w", INDEX, (1, 400))
+    shapes = picture_shapes([h, (w + 7) // 8, index(3)])
+    assert shapes == [(s, -(-min(s, 400) // 8), 3) for s in PICTURE_SIDES]
+    with given_sizes({h: 20}):
+        assert {s[0] for s in picture_shapes([h, w])} == {20}
 
 
 def test_a_kernel_of_open_sizes_costs_what_its_tiles_do(machine: Target) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.ir import INDEX, Bounds, Expr, Var, minimum, select, simplify
+from weft.ir import INDEX, Bounds, Expr, Var, index, minimum, select, simplify
 from weft.ir.bounds.polynomial import Poly, poly_of
 from weft.ir.simplifier import simplify as module
 from weft.ir.simplifier.counterexamples import is_refuted
@@ -63,3 +63,15 @@ def test_searches_find_the_same_with_and_without_points(factors: list[int], divi
             fresh = Bounds().bind(N, 1, None).bind(M, 1, 50).bind(K, 0, N - 1).bind(J, K, N + M)
             answers.append([module.Simplifier(fresh).is_at_least(p, least) for least in (-9, 0, 1)])
     assert answers[0] == answers[1]
+
+
+def test_a_divisor_is_positive_where_a_loop_up_to_it_runs() -> None:
+    """Rows may be none for the smallest pictures: inside of a loop over them there is one."""
+    rows, columns = (M + 30) // 32, (N + 30) // 32
+    outside = Bounds().bind(N, 1, None).bind(M, 1, None)
+    inside = outside.bind(K, 0, rows - 1).bind(J, 0, columns - 1)
+    assert simplify(K // rows, outside.bind(K, 0, M)) is not simplify(K // rows, inside)
+    assert simplify(K % rows, inside) is K
+    for zero in (K // rows, (K * columns + J) // (rows * columns)):
+        assert simplify(zero, inside) is index(0)
+    assert simplify((K * columns + J) // columns, inside) is K

@@ -122,6 +122,7 @@ ODD: Final[dict[str, Callable[[], onnx.ModelProto]]] = {
     "conv_rows": partial(convolution, (1, 3, 65, 65), 24, (4, 4), stride=2),
     "conv_pointwise": partial(convolution, (4, 83, 15, 15), 131, (1, 1)),
     "conv_batch": partial(convolution, ("batch", 32, 14, 14), 64, (3, 3)),
+    "conv_picture": partial(convolution, (1, 32, "height", "width"), 32, (3, 3)),
     "depthwise_7x7": partial(convolution, (1, 96, 28, 28), 96, (7, 7), groups=96),
     "depthwise_odd": partial(convolution, (2, 37, 23, 45), 37, (5, 5), groups=37, stride=2),
     "depthwise_row": partial(convolution, (1, 70, 33, 33), 70, (1, 5), groups=70),

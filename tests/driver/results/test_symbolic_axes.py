@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 import weft
 
@@ -63,3 +64,24 @@ def test_elements_beyond_an_output_stay() -> None:
         made = model.run([x, y], out=[room[: 2 * n].reshape(2, n)])
         np.testing.assert_allclose(made[0], x @ y, rtol=1e-4, atol=1e-5)
         assert (room[2 * n :] == 7).all()
+
+
+@pytest.mark.parametrize(("kernel", "stride"), [(3, 1), (4, 2)])
+def test_pictures_of_any_sides_are_by_winograds_method(kernel: int, stride: int) -> None:
+    """Patches of tiles overhang pictures of any sides, which may be smaller than a tile."""
+    w = (floats(32, 32, kernel, kernel) / (3 * 32**0.5)).astype(np.float32)
+    shapes = [("x", TensorProto.FLOAT, ("n", 32, "h", "w")), ("y", TensorProto.FLOAT, None)]
+    x, y = (helper.make_tensor_value_info(*s) for s in shapes)
+    window: dict[str, Any] = {"strides": [stride] * 2, "pads": [1] * 4}
+    node, weight = helper.make_node("Conv", ["x", "w"], ["y"], **window), numpy_helper.from_array(w, "w")
+    graph = helper.make_graph([node], "net", [x], [y], [weight])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    kernels = weft.build(proto).kernels.values()
+    assert any("conv2d_winograd" in k.name for k in kernels)
+    model = weft.compile(proto)
+    reference: Any = ReferenceEvaluator(proto)
+    for sides in ((2, 2), (3, 17), (24, 9), (41, 33)):
+        for images in (1, 3):
+            given = floats(images, 32, *sides)
+            [wanted] = reference.run(None, {"x": given})
+            np.testing.assert_allclose(model(given), wanted, rtol=1e-4, atol=2e-5, err_msg=f"{images} x {sides}")

@@ -9,10 +9,12 @@ import pytest
 from tests.graph.checks import constant
 from tests.graph.machines import WIDE
 
-from weft.cost import Layer, Winograd, winograd_cycles
+from weft.cost import MOST_OPEN_TILES, Layer, Winograd, winograd_cycles
 from weft.cost.graph.winograd import SKIPPED
+from weft.cost.sizes import PICTURE_SIDES
 from weft.graph import Graph, Node
-from weft.graph.layout.winograd_plans import part_of_whole, tile_sizes, tiling_of, winograd_plans
+from weft.graph.layout.winograd_plans import Channels, layer_of, part_of_whole, tile_sizes, tiling_of, winograd_plans
+from weft.ir import INDEX, Var, index
 from weft.support.dtypes import f32
 from weft.targets import Grid, Target
 
@@ -121,3 +123,35 @@ def test_layers_with_much_padding_are_left_direct() -> None:
     whole = layer(8, 256, 256)
     assert best(whole, WIDE) is not None
     assert best(replace(whole, direct=0.2), WIDE) is None
+
+
+def picture(channels: int, scale: int, sides: tuple[str, str] | tuple[int, str] = ("h", "w")) -> Layer | None:
+    """A layer of 3 x 3 taps in blocks of 16 channels, on every *scale*-th place of a picture."""
+    g = Graph()
+    height, width = ((Var(s, INDEX) + (scale - 1)) // scale if isinstance(s, str) else index(s) for s in sides)
+    x = g.input("x", (1, channels // 16, height, width, 16), f32)
+    w = g.add("pack_conv_weight", [constant(g, channels, channels, 3, 3, name="w")], in_block=16, out_block=16)
+    node = g.add("conv2d_blocked", [x, w], pads=(1, 1, 1, 1)).producer
+    assert node is not None
+    return layer_of(node, Channels((channels, channels, 3, 3), 16, 16))
+
+
+def test_pictures_of_symbolic_sides_are_cut_into_small_patches() -> None:
+    for scale in (1, 8):
+        found = picture(64, scale)
+        assert found is not None
+        assert [(p.height, p.width) for p in found.pictures] == [(-(-s // scale),) * 2 for s in PICTURE_SIDES]
+        plan = best(found, WIDE)
+        assert plan is not None
+        assert not plan.mixed
+        assert plan.patch[1] * plan.patch[2] <= MOST_OPEN_TILES
+    few = picture(16, 64)
+    assert few is not None
+    assert best(few, WIDE) is None  # most of a patch would overhang
+
+
+def test_known_sides_are_cut_evenly() -> None:
+    found = picture(64, 1, (40, "w"))
+    assert found is not None
+    rows = {c.decision.patch[1] for c in winograd_plans(found, WIDE) if c.decision.tile == 4}
+    assert rows == {10, 5, 4, 3, 2, 1}

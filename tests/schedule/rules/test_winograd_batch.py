@@ -9,7 +9,7 @@ import pytest
 
 from weft.codegen.interp import run
 from weft.driver.function import NativeFunction
-from weft.ir import const, maximum
+from weft.ir import INDEX, Const, Var, apply, const, maximum
 from weft.loop import Alloc, Buffer, Program, parse_program, print_program, statements
 from weft.lower import lower
 from weft.ops.convolutions.winograd import conv2d_winograd
@@ -99,6 +99,34 @@ def test_frames_that_a_patch_reads_are_transformed_in_it(patch: Patch, volumes: 
     found = [s.buffer for f in lower(program, HERE).functions for s in statements(f.body) if isinstance(s, Alloc)]
     frames, tiles = patch[0] + 2, patch[1] * patch[2]
     assert max(int(getattr(s, "value", 0)) for b in found for s in b.shape) <= 16 * frames * tiles * 16
+
+
+def picture_layer(patch: Patch) -> tuple[Program, tuple[Var, Var]]:
+    """A layer of 16 channels on a picture of any sides, behind which SiLU reads each output twice."""
+    h, w = Var("h", INDEX), Var("w", INDEX)
+    x, u = placeholder((1, 2, h, w, 8), f32, "x"), placeholder((4, 4, 1, 16, 16), f32, "u")
+    y = conv2d_winograd(x, u, tile=2, kernel=(3, 3), channels=16, block=8, pads=(1, 1, 1, 1), patch=patch)
+    one = const(1.0, f32)
+    gate = compute(y.shape, lambda *i: one / (one + apply("exp", -y[i])), "gate", dtype=f32)
+    return to_program([x, u], [compute(y.shape, lambda *i: y[i] * gate[i], "silu", dtype=f32)], "layer"), (h, w)
+
+
+@pytest.mark.parametrize("patch", [(1, 1, 3), (1, 2, 2)])
+def test_pictures_of_any_sides_are_computed_patch_by_patch(patch: Patch) -> None:
+    plain, _ = picture_layer(patch)
+    program = schedule_program(plain, HERE).program
+    function, rng = NativeFunction(program, HERE), np.random.default_rng(0)
+    u = rng.standard_normal((4, 4, 1, 16, 16)).astype(np.float32)
+    for sides in ((1, 1), (5, 9), (12, 6)):
+        x = rng.standard_normal((1, 2, *sides, 8)).astype(np.float32)
+        made, wanted, interpreted = (np.zeros((1, 2, *sides, 8), np.float32) for _ in range(3))
+        function(x, u, made, *sides)
+        run(plain, [x, u, wanted, *sides])
+        run(program, [x, u, interpreted, *sides])
+        np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(interpreted, wanted, rtol=1e-5, atol=1e-5)
+    found = [s.buffer for f in lower(program, HERE).functions for s in statements(f.body) if isinstance(s, Alloc)]
+    assert all(isinstance(s, Const) for b in found for s in b.shape)
 
 
 def test_what_lies_between_the_stages_is_one_patch() -> None:

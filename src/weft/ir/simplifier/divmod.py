@@ -136,7 +136,26 @@ def _remainder(p: Poly, d: Term, dtype: DType, ctx: Context) -> Poly:
 
 
 def _is_positive(d: Term, ctx: Context) -> bool:
-    return not d.monomial or ctx.is_at_least(d.poly, 1)
+    if not d.monomial or ctx.is_at_least(d.poly, 1):
+        return True
+    return all(_is_occupied(plus({(atom,): 1}, {(): -1}), ctx) for atom in d.monomial)
+
+
+def _is_occupied(p: Poly, ctx: Context) -> bool:
+    """Tells whether *p* is not negative because some variable has a value: where its range is empty, nothing is evaluated.
+
+    Only divisors may rest on that: a quotient that is evaluated elsewhere, where they are 0, has no value in any case.
+    """
+    memo = ctx.bounds.memo_for("occupied")
+    key = frozenset(p.items())
+    if key not in memo:
+        memo[key] = ctx.is_at_least(p, 0) or any(
+            ctx.is_at_least(plus(p, plus(ctx.poly(high), ctx.poly(low), -1), -1), 0)
+            for low, high in ctx.bounds.ranges.values()
+            if low is not None and high is not None and not p.keys().isdisjoint(ctx.poly(high))
+        )
+    found: bool = memo[key]
+    return found
 
 
 def block(p: Poly, d: Term, ctx: Context) -> int | None:
