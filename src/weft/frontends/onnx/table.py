@@ -41,6 +41,7 @@ _TITLES: Final = {
     "packed_weights": "ONNX Runtime's: products with packed weights",
     "quantized_functions": "ONNX Runtime's: functions of quantised tensors",
     "quantized_products": "ONNX Runtime's: products of quantised tensors",
+    "quantized_recurrent": "ONNX Runtime's: recurrent layers of quantised weights",
     "attention": "ONNX Runtime's: attention",
     "grouped_query_attention": "ONNX Runtime's: attention of groups of heads",
     "fused_products": "ONNX Runtime's: products fused with what is around them",

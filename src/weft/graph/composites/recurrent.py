@@ -27,7 +27,8 @@ class Direction:
 
     `inputs` is [features, gates * hidden] and `recurrence` [hidden, gates * hidden]; the biases, if there are any, are
     [gates * hidden] each, and `peepholes` three vectors [hidden] (input, output and forget gate). With a `projection`
-    [hidden, projected] of an LSTM's output, `recurrence` is [projected, gates * hidden].
+    [hidden, projected] of an LSTM's output, `recurrence` is [projected, gates * hidden]. The `products` of rows and these two
+    matrices are plain ones unless given, as for quantised ones.
     """
 
     forward: bool
@@ -39,6 +40,7 @@ class Direction:
     state_bias: Operand | None = None
     peepholes: Sequence[Operand] = ()
     projection: Operand | None = None
+    products: tuple[Function, Function] | None = None
 
 
 Cell: TypeAlias = Callable[[Builder, Direction, Operand, States], States]
@@ -214,7 +216,8 @@ def _biased(b: Builder, x: Operand, bias: Operand | None) -> Operand:
 
 
 def _product(b: Builder, d: Direction, h: Operand) -> Operand:
-    return _biased(b, b.add("matmul", h, d.recurrence), d.state_bias)
+    product = b.add("matmul", h, d.recurrence) if d.products is None else d.products[1](b, h)
+    return _biased(b, product, d.state_bias)
 
 
 def _run(
@@ -227,7 +230,8 @@ def _run(
     kept: Operand | None,
 ) -> tuple[Operand, States]:
     """Returns the outputs of all steps [time, batch, hidden], and the states after the last."""
-    given = b.add("matmul", x if d.forward else reverse(b, x, lengths), d.inputs)
+    ordered = x if d.forward else reverse(b, x, lengths)
+    given = b.add("matmul", ordered, d.inputs) if d.products is None else d.products[0](b, ordered)
     rows = [_biased(b, given, d.input_bias)]
     for one in (kept, mask):
         if one is not None:

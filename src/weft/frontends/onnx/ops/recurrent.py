@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
 from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.registry import translates
@@ -52,23 +52,57 @@ def gru(c: Call) -> Results:
 @translates("LSTM")
 def lstm(c: Call) -> Results:
     """Long short-term memory."""
-    return _layer(c, ["Sigmoid", "Tanh", "Tanh"], 2, lstm_cell(coupled=c.flag("input_forget", False)))
+    return lstm_layer(c)
 
 
-def _layer(c: Call, functions: Sequence[str], states: int, cell: Cell) -> Results:
+class Factors(NamedTuple):
+    """The matrices of a direction, [features, gates * hidden] and [hidden, gates * hidden], and products by them if not plain."""
+
+    inputs: Operand
+    recurrence: Operand
+    products: tuple[Function, Function] | None = None
+
+
+def _transposed_factors(c: Call, n: int) -> Factors:
+    inputs, recurrence = (c.transpose(element(c, c.input(i), 0, n), (1, 0)) for i in (1, 2))
+    return Factors(inputs, recurrence)
+
+
+def lstm_layer(c: Call, factors: Callable[[Call, int], Factors] = _transposed_factors) -> Results:
+    """Imports a layer of long short-term memory, whose directions have *factors*."""
+    cell = lstm_cell(coupled=c.flag("input_forget", False))
+    return _layer(c, ["Sigmoid", "Tanh", "Tanh"], 2, cell, factors)
+
+
+def _layer(
+    c: Call,
+    functions: Sequence[str],
+    states: int,
+    cell: Cell,
+    factors: Callable[[Call, int], Factors] = _transposed_factors,
+) -> Results:
     """Imports a layer of one direction or two; *states* says how many states a step of *cell* has."""
     batch_first = c.flag("layout", False)
     for i, (rank, what) in _RANKS.items():
         if c.has(i):
             c.ranked(i, rank, what)
     x = c.transpose(c.input(0), (1, 0, 2)) if batch_first else c.input(0)
-    y, ends = recurrent_layer(c, x, _directions(c, x, functions, states, batch_first=batch_first), cell, c.optional(4))
+    directions = _directions(c, x, functions, states, factors, batch_first=batch_first)
+    y, ends = recurrent_layer(c, x, directions, cell, c.optional(4))
     if batch_first:
         y, ends = c.transpose(y, (2, 0, 1, 3)), [c.transpose(e, (1, 0, 2)) for e in ends]
     return y, *ends
 
 
-def _directions(c: Call, x: Operand, functions: Sequence[str], states: int, *, batch_first: bool) -> list[Direction]:
+def _directions(
+    c: Call,
+    x: Operand,
+    functions: Sequence[str],
+    states: int,
+    factors: Callable[[Call, int], Factors],
+    *,
+    batch_first: bool,
+) -> list[Direction]:
     names = {"forward": [True], "reverse": [False], "bidirectional": [True, False]}
     forward = names.get(c.text("direction", "forward"))
     if forward is None:
@@ -77,19 +111,20 @@ def _directions(c: Call, x: Operand, functions: Sequence[str], states: int, *, b
     each = len(functions)
     made: list[Direction] = []
     for n, goes_forward in enumerate(forward):
-        recurrence = c.transpose(element(c, c.input(2), 0, n), (1, 0))
+        inputs, recurrence, products = factors(c, n)
         bias, peepholes = c.optional(3), c.optional(7)
         of_inputs, of_states = (None, None) if bias is None else equal_split(c, element(c, bias, 0, n), 2)
         made.append(
             Direction(
                 goes_forward,
-                c.transpose(element(c, c.input(1), 0, n), (1, 0)),
+                inputs,
                 recurrence,
                 chosen[n * each : (n + 1) * each],
                 tuple([_initial(c, 5 + k, n, x, recurrence, batch_first=batch_first) for k in range(states)]),
                 of_inputs,
                 of_states,
                 () if peepholes is None or states != 2 else equal_split(c, element(c, peepholes, 0, n), 3),
+                products=products,
             )
         )
     return made
