@@ -17,7 +17,7 @@ from weft.cost import (
     load_cycles,
     memory_cycles,
 )
-from weft.tune.features.geometry import AccessGeometry, Bools, Doubles, NestGeometry, added
+from weft.tune.features.geometry import AccessGeometry, Bools, Doubles, NestGeometry, added, at_level
 from weft.tune.features.nest_batch import Ints
 from weft.tune.features.straight_code import StraightCode
 
@@ -54,9 +54,8 @@ def _traffic(nest: NestGeometry, a: AccessGeometry, outside: Ints) -> Doubles:
     level = np.arange(1, nest.extent.shape[1] + 1)
     moved = np.maximum.accumulate(np.where(a.uses, level, 0), axis=1)
     moved = np.concatenate([np.zeros((len(moved), 1), np.int64), moved], axis=1)
-    last = np.take_along_axis(moved, outside[:, None], axis=1)
-    times = np.take_along_axis(nest.outside, last, axis=1)[:, 0]
-    held = np.take_along_axis(a.nbytes, outside[:, None], axis=1)[:, 0]
+    times = at_level(nest.outside, at_level(moved, outside))
+    held = at_level(a.nbytes, outside)
     return times * held * (2.0 if a.access.is_store else 1.0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from weft.tune.features.nest_batch import KINDS, Ints, NestAccess, NestBatch
 
 Doubles: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Bools: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
+Array = TypeVar("Array", Doubles, Bools, Ints)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,19 +39,22 @@ class NestGeometry:
     def __init__(self, batch: NestBatch, line: int) -> None:
         axis, extent, step, kind = [_at_least_one_level(x) for x in (batch.axis, batch.extent, batch.step, batch.kind)]
         repeats = (axis >= 0) & (extent > 1)
-        order = np.argsort(repeats, axis=1, kind="stable")
-        repeats = np.take_along_axis(repeats, order, axis=1)
+        order = np.arange(len(repeats))[:, None], np.argsort(repeats, axis=1, kind="stable")
+        repeats = repeats[order]
         self.batch = batch
         self.line = line
-        self.axis: Ints = np.where(repeats, np.take_along_axis(axis, order, axis=1), 0)
-        self.extent: Doubles = np.where(repeats, np.take_along_axis(extent, order, axis=1), 1).astype(np.float64)
-        self.step: Doubles = np.where(repeats, np.take_along_axis(step, order, axis=1), 0).astype(np.float64)
-        self.kind: Ints = np.where(repeats, np.take_along_axis(kind, order, axis=1), 0)
+        self.axis: Ints = np.where(repeats, axis[order], 0)
+        self.extent: Doubles = np.where(repeats, extent[order], 1).astype(np.float64)
+        self.step: Doubles = np.where(repeats, step[order], 0).astype(np.float64)
+        self.kind: Ints = np.where(repeats, kind[order], 0)
         self.repeats: Bools = repeats
 
     def is_kind(self, *kinds: LoopKind) -> Bools:
         """Returns which levels repeat and are of one of *kinds*."""
-        return self.repeats & np.isin(self.kind, [KINDS.index(k) for k in kinds])
+        found = np.zeros(self.kind.shape, np.bool_)
+        for kind in kinds:
+            found |= self.kind == KINDS.index(kind)
+        return self.repeats & found
 
     @cached_property
     def is_reduction(self) -> Bools:
@@ -116,6 +120,11 @@ class NestGeometry:
 def _at_least_one_level(table: Ints) -> Ints:
     """Returns *table* with a column of a level that does nothing, if it has no column."""
     return table if table.shape[1] else np.full((len(table), 1), 0)
+
+
+def at_level(table: Array, level: Ints) -> Array:
+    """Returns the element of each row of *table* at its *level*."""
+    return table[np.arange(len(level)), level]
 
 
 def added(tables: Iterable[Doubles], shape: tuple[int, ...]) -> Doubles:

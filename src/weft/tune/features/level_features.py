@@ -53,7 +53,10 @@ def level_table(nest: NestGeometry, target: Target) -> Floats:
     ]
     for (touched, stride), slot in zip(by_slot, slots_of(nest), strict=True):
         columns += [np.log2(1 + touched), reuse(inside, touched, slot), np.log2(1 + stride)]
-    return np.stack([_from_innermost(c) for c in columns], axis=2).astype(np.float32)
+    innermost_first = np.maximum(
+        nest.extent.shape[1] - 1 - np.arange(LEVELS), 0
+    )  # a shallow nest repeats its outermost level
+    return np.stack(columns, axis=2, dtype=np.float32, casting="same_kind")[:, innermost_first]
 
 
 def slots_of(nest: NestGeometry) -> tuple[tuple[AccessGeometry, ...], ...]:
@@ -76,9 +79,3 @@ def _touched(nest: NestGeometry, slot: Sequence[AccessGeometry]) -> tuple[Double
         return np.zeros(nest.extent.shape), np.zeros(nest.extent.shape)
     touched = added([a.nbytes[:, :-1] for a in slot], nest.extent.shape)
     return touched, np.max([np.abs(a.stride) for a in slot], axis=0)
-
-
-def _from_innermost(column: Doubles) -> Doubles:
-    """Returns `LEVELS` columns, the innermost level's first; a shallow nest repeats its outermost level."""
-    column = column[:, ::-1][:, :LEVELS]
-    return np.pad(column, [(0, 0), (0, LEVELS - column.shape[1])], mode="edge")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -14,6 +15,10 @@ Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float32]]
 
 KINDS: Final = (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.UNROLLED, LoopKind.VECTORIZED)
 """The kinds of loops, by their numbers in `NestBatch.kind`."""
+
+
+_TABLES: Final = ("axis", "extent", "step", "kind", "decisions")
+"""The fields of a batch that have a row for each plan."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +61,13 @@ class NestBatch:
     def __len__(self) -> int:
         return len(self.axis)
 
+    @staticmethod
+    def joined(parts: Sequence[NestBatch]) -> NestBatch:
+        """Returns the nests of all *parts*, which are around one block and have as many levels."""
+        levels: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in parts]) for name in _TABLES}
+        return replace(parts[0], **levels)
+
     def take(self, rows: Ints) -> NestBatch:
         """Returns the nests of some of the plans."""
-        levels = {name: getattr(self, name)[rows] for name in ("axis", "extent", "step", "kind", "decisions")}
+        levels = {name: getattr(self, name)[rows] for name in _TABLES}
         return replace(self, **levels)

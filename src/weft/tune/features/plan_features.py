@@ -17,7 +17,7 @@ from weft.cost import fma_cycles
 from weft.loop import LoopKind
 from weft.targets import Target
 from weft.tune.features.estimate import CacheTraffic, cache_traffic, cycles_of
-from weft.tune.features.geometry import Doubles, NestGeometry, added
+from weft.tune.features.geometry import Doubles, NestGeometry, added, at_level
 from weft.tune.features.level_features import LEVEL_COLUMNS, LEVELS, SLOTS, level_table, reuse, slots_of
 from weft.tune.features.nest_batch import Floats, Ints, NestBatch
 from weft.tune.features.straight_code import StraightCode
@@ -92,6 +92,13 @@ def features_of(batch: NestBatch, target: Target) -> Features:
     return Features(np.concatenate(flat, axis=1).astype(np.float32), levels, cycles)
 
 
+def repeated(features: Features, batch: NestBatch) -> Features:
+    """Returns the features of plans that have the loops of one, whose *features* are given, and the decisions of *batch*."""
+    made = features.take(np.zeros(len(batch), np.int64))
+    made.flat[:, -DECISIONS:] = _decision_columns(batch)
+    return made
+
+
 def loop_features(batch: NestBatch, target: Target) -> Floats:
     """Returns a row of features for each plan of *batch*; `feature_names` names the columns."""
     return features_of(batch, target).flat
@@ -137,7 +144,7 @@ def _cache_columns(nest: NestGeometry, cache: CacheTraffic) -> list[Doubles]:
     """Returns the columns of a cache's traffic: the context relation features of Chen et al., at the capacity of the cache."""
 
     def at(table: Doubles) -> Doubles:
-        return np.take_along_axis(table, cache.outside[:, None], axis=1)[:, 0]
+        return at_level(table, cache.outside)
 
     operations = nest.inside[:, 0] * nest.batch.operations
     iterations = at(nest.inside)

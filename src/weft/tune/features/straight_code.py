@@ -12,7 +12,7 @@ import numpy as np
 from weft.cost import SHUFFLES
 from weft.loop import LoopKind
 from weft.targets import Target
-from weft.tune.features.geometry import AccessGeometry, Bools, Doubles, NestGeometry, added
+from weft.tune.features.geometry import AccessGeometry, Bools, Doubles, NestGeometry, added, at_level
 from weft.tune.features.nest_batch import Ints
 
 
@@ -26,6 +26,7 @@ class StraightCode:
         self.repeated: Bools = nest.is_kind(LoopKind.SERIAL, LoopKind.PARALLEL)
         self.unrolled: Bools = nest.is_kind(LoopKind.UNROLLED)
         self.vector: Bools = nest.is_kind(LoopKind.VECTORIZED)
+        self._moves: dict[AccessGeometry, Doubles] = {}
 
     def _product(self, which: Bools) -> Doubles:
         """Returns the product of the extents of the levels in *which*."""
@@ -102,7 +103,7 @@ class StraightCode:
     def trips(self) -> Doubles:
         """The iterations of the innermost loop."""
         last, any_ = _last(self.repeated)
-        return np.where(any_, np.take_along_axis(self.nest.extent, last[:, None], axis=1)[:, 0], 1.0)
+        return np.where(any_, at_level(self.nest.extent, last), 1.0)
 
     @cached_property
     def entries(self) -> Doubles:
@@ -128,10 +129,15 @@ class StraightCode:
 
     def moves(self, a: AccessGeometry) -> Doubles:
         """Returns the loads or stores of *a* in one iteration: a vector of neighbours at once, others one by one."""
+        if a not in self._moves:
+            self._moves[a] = self._moves_of(a)
+        return self._moves[a]
+
+    def _moves_of(self, a: AccessGeometry) -> Doubles:
         times = self._product(self.unrolled & a.uses)
         moving = self.vector & a.uses
         count, last = moving.sum(axis=1), _last(moving)[0]
-        stride = np.take_along_axis(a.stride, last[:, None], axis=1)[:, 0]
+        stride = at_level(a.stride, last)
         across = self.unrolled & (a.stride == 1)
         side = np.where(across, np.minimum(self.nest.extent, self.lanes), 1.0).max(axis=1)
         transposed = self.length / side * (1 + SHUFFLES * np.log2(side))
@@ -148,15 +154,14 @@ class StraightCode:
         after = np.cumprod(extents[:, ::-1], axis=1)[:, ::-1]
         inside = np.concatenate([after, np.ones((len(after), 1))], axis=1)
         last, any_ = _last(self.repeated & a.uses)
-        return np.take_along_axis(inside, np.where(any_, last + 1, 0)[:, None], axis=1)[:, 0]
+        return at_level(inside, np.where(any_, last + 1, 0))
 
     def _changes_innermost(self, a: AccessGeometry) -> Bools:
         last, any_ = _last(self.repeated)
-        uses: Bools = np.take_along_axis(a.uses, last[:, None], axis=1)[:, 0]
-        return any_ & uses
+        return any_ & at_level(a.uses, last)
 
 
 def _last(which: Bools) -> tuple[Ints, Bools]:
     """Returns the last level in *which* of each plan, and which plans have one."""
     last: Ints = which.shape[1] - 1 - np.argmax(which[:, ::-1], axis=1)
-    return last, np.take_along_axis(which, last[:, None], axis=1)[:, 0]
+    return last, at_level(which, last)

@@ -32,7 +32,7 @@ from weft.loop import Program
 from weft.schedule import Schedule, carry_out
 from weft.targets import Target
 from weft.tune.explore import KnobSpace, Rng, alike, beside
-from weft.tune.features import Bools, Features, Floats, Ints, NestBatch, features_of, nests_of_programs
+from weft.tune.features import Bools, Features, Floats, Ints, NestBatch, features_of, nests_of_programs, repeated
 from weft.tune.space.find_knobs import CarryOut, find_knobs, numbers_by_field, numbers_in
 from weft.tune.space.tiled_nests import TILINGS, TiledBlock, find_tiled_block
 
@@ -174,9 +174,19 @@ class PlanSpace(KnobSpace):
         Where no rule tiles, the loops are those of the default plan, so that the decisions tell points apart.
         """
         rules = np.array([self._rule(p) for p in points])
-        rows = [np.flatnonzero(rules == rule) for rule in np.unique(rules)]
-        made = [features_of(self.nests(points[r]), self.machine) for r in rows]
-        return Features.joined(made).take(np.argsort(np.concatenate(rows)))
+        rows = {str(rule): np.flatnonzero(rules == rule) for rule in np.unique(rules)}
+        nests = {rule: self.nests(points[r]) for rule, r in rows.items()}
+        told = [rule for rule in rows if rule]
+        made = [features_of(NestBatch.joined([nests[rule] for rule in told]), self.machine)] if told else []
+        if "" in nests:
+            made.append(repeated(self._default_features, nests[""]))
+        order = np.concatenate([rows[rule] for rule in (*told, *nests.keys() - told)])
+        return Features.joined(made).take(np.argsort(order))
+
+    @cached_property
+    def _default_features(self) -> Features:
+        """The features of the default plan's loops."""
+        return features_of(self._default_nest, self.machine)
 
     def _rule(self, point: Ints) -> str:
         """Returns the rule that the tiled block has at *point*, if its loops follow from the decisions alone."""
