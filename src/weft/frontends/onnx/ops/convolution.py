@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+from typing import Final
 
 from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import static_sizes, total
 from weft.graph.composites import pixel_shuffle, pooling
+from weft.graph.composites.run_time.late_windows import same_padded, same_pool
 from weft.graph.composites.windows import Window, filtered_columns, same_pads, transposed_pads
 from weft.ir import INDEX, Expr, ExprLike, as_expr, eq
+from weft.support.dtypes import DType
 
 
 def _kernel(c: Call, weight: Operand) -> list[int]:
@@ -24,8 +29,32 @@ def _kernel(c: Call, weight: Operand) -> list[int]:
     return sizes
 
 
+_SAME: Final = ("SAME_UPPER", "SAME_LOWER")
+_LOWER: Final = "SAME_LOWER"
+
+
 def window_of(c: Call, kernel: Sequence[int], spatial: Sequence[Expr]) -> Window:
     """Reads the window of *kernel* over dimensions of the sizes *spatial*."""
+    w, auto = _stated_window(c, kernel, spatial), c.text("auto_pad", "NOTSET")
+    if auto not in _SAME:
+        return w
+    return replace(w, pads=same_pads(c, kernel, w.strides, w.dilations, spatial, lower=auto == _LOWER))
+
+
+def _padded_window(c: Call, x: Operand, kernel: Sequence[int], around: float = 0.0) -> tuple[Operand, Window]:
+    """Returns the images that windows of *kernel* are over, and these.
+
+    Images of symbolic sizes are padded with *around* where the padding depends on the remainder by a stride.
+    """
+    w, auto = _stated_window(c, kernel, x.shape[2:]), c.text("auto_pad", "NOTSET")
+    if auto not in _SAME:
+        return x, w
+    made, pads = same_padded(c, x, kernel, w.strides, w.dilations, around, lower=auto == _LOWER)
+    return made, replace(w, pads=pads)
+
+
+def _stated_window(c: Call, kernel: Sequence[int], spatial: Sequence[Expr]) -> Window:
+    """Reads a window as the attributes state it, without padding that follows from sizes."""
     n = len(kernel)
     strides = c.ints("strides") or [1] * n
     dilations = c.ints("dilations") or [1] * n
@@ -35,11 +64,7 @@ def window_of(c: Call, kernel: Sequence[int], spatial: Sequence[Expr]) -> Window
             f"a kernel of {n} dimensions with {len(spatial)} spatial dimensions, strides {strides}, dilations {dilations} "
             f"and pads {pads} does not fit together"
         )
-    auto = c.text("auto_pad", "NOTSET")
-    if auto in ("SAME_UPPER", "SAME_LOWER"):
-        pads = same_pads(c, kernel, strides, dilations, spatial, lower=auto == "SAME_LOWER")
-    elif auto == "VALID":
-        pads = [0] * (2 * n)
+    pads = pads if c.text("auto_pad", "NOTSET") == "NOTSET" else [0] * (2 * n)
     return Window(list(kernel), strides, dilations, pads)
 
 
@@ -51,9 +76,16 @@ def conv(c: Call) -> Results:
 
 def convolved(c: Call, x: Operand, weight: Operand, bias: Operand | None) -> Operand:
     """Returns the convolution of *x* as the node's attributes say."""
-    w = window_of(c, _kernel(c, weight), x.shape[2:])
+    images, w = _padded_window(c, x, _kernel(c, weight))
     return c.add(
-        "conv2d", x, weight, bias, strides=w.strides, pads=w.pads, dilations=w.dilations, group=c.integer("group", 1)
+        "conv2d",
+        images,
+        weight,
+        bias,
+        strides=w.strides,
+        pads=w.pads,
+        dilations=w.dilations,
+        group=c.integer("group", 1),
     )
 
 
@@ -93,14 +125,19 @@ def _transposed_window(c: Call, kernel: list[int], spatial: Sequence[Expr]) -> t
     return transposed_pads(Window(kernel, strides, dilations, pads), sizes, extra, wanted, lower=auto == "SAME_LOWER")
 
 
+def _lowest(dtype: DType) -> float:
+    return -inf if dtype.is_float else float(dtype.int_range[0])
+
+
 @translates("MaxPool")
 def max_pool(c: Call) -> Results:
     """The largest element of each window, and where in the flat tensor it is."""
     x, ceil_mode = c.input(0), c.flag("ceil_mode", False)
+    if not c.wants(1):
+        images, w = _padded_window(c, x, c.ints("kernel_shape") or [], _lowest(x.dtype))
+        return c.add("max_pool2d", images, **w.attributes, ceil_mode=ceil_mode)
     w = window_of(c, c.ints("kernel_shape") or [], x.shape[2:])
     y = c.add("max_pool2d", x, **w.attributes, ceil_mode=ceil_mode)
-    if not c.wants(1):
-        return y
     column_major = c.flag("storage_order", False)
     return y, c.add("max_pool2d_indices", x, **w.attributes, ceil_mode=ceil_mode, column_major=column_major)
 
@@ -123,15 +160,13 @@ def max_unpool(c: Call) -> Results:
 @translates("AveragePool")
 def average_pool(c: Call) -> Results:
     """The mean of each window."""
-    x, ceil_mode = c.input(0), c.flag("ceil_mode", False)
-    w = window_of(c, c.ints("kernel_shape") or [], x.shape[2:])
-    return c.add(
-        "avg_pool2d",
-        x,
-        **w.attributes,
-        ceil_mode=ceil_mode,
-        count_include_pad=c.flag("count_include_pad", False),
-    )
+    x, ceil_mode, counts_padding = c.input(0), c.flag("ceil_mode", False), c.flag("count_include_pad", False)
+    kernel, auto = c.ints("kernel_shape") or [], c.text("auto_pad", "NOTSET")
+    if auto in _SAME and not counts_padding:
+        w = _stated_window(c, kernel, x.shape[2:])
+        return same_pool(c, "avg_pool2d", x, w.kernel, w.strides, 0.0, w.dilations, lower=auto == _LOWER)
+    images, w = _padded_window(c, x, kernel)
+    return c.add("avg_pool2d", images, **w.attributes, ceil_mode=ceil_mode, count_include_pad=counts_padding)
 
 
 @translates("LpPool")
