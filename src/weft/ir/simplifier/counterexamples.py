@@ -87,20 +87,28 @@ def _evaluated(root: Expr, point: _Point) -> int | None:
         if e in point:
             stack.pop()
             continue
-        handler = _HANDLERS.get(type(e)) if isinstance(e, Expr) and (e.dtype is INDEX or e.dtype.is_bool) else None
-        for k in e.children() if handler is not None else ():
-            if k not in point:
-                stack.append(k)
-        if stack[-1] is not e:
-            continue
-        stack.pop()
-        assert isinstance(e, Expr)
-        if handler is not None:
-            values = [point[k] for k in e.children()]  # type: ignore[index]
-            point[e] = None if None in values else handler(*values)
-        else:
-            point[e] = int(e.value) if type(e) is Const and not e.dtype.is_float else None
+        missing = [k for k in e.children() if k not in point] if _handler(e) is not None else []
+        stack += missing
+        if not missing:
+            assert isinstance(e, Expr)
+            point[e] = _from_children(e, point)
+            stack.pop()
     return point[root]
+
+
+def _handler(e: Node) -> Callable[..., Any] | None:
+    """Returns the function that computes *e* of its children's values, if it is arithmetic on indices or conditions."""
+    known = isinstance(e, Expr) and (e.dtype is INDEX or e.dtype.is_bool)
+    return _HANDLERS.get(type(e)) if known else None
+
+
+def _from_children(e: Expr, point: _Point) -> int | None:
+    handler = _handler(e)
+    if handler is None:
+        return int(e.value) if type(e) is Const and not e.dtype.is_float else None
+    values = [point[k] for k in e.children()]  # type: ignore[index]
+    found: int | None = None if None in values else handler(*values)
+    return found
 
 
 def _quotient(a: int, b: int) -> int | None:
@@ -112,9 +120,21 @@ def _remainder(a: int, b: int) -> int | None:
 
 
 _HANDLERS: Final[dict[type[Node], Callable[..., Any]]] = {
-    Add: lambda a, b: a + b, Sub: lambda a, b: a - b, Mul: lambda a, b: a * b, Neg: lambda a: -a,
-    FloorDiv: _quotient, FloorMod: _remainder, Min: min, Max: max,
-    Lt: lambda a, b: int(a < b), Le: lambda a, b: int(a <= b), Eq: lambda a, b: int(a == b), Ne: lambda a, b: int(a != b),
-    And: lambda a, b: a & b, Or: lambda a, b: a | b, Not: lambda a: 1 - a,
-    Select: lambda cond, then, other: then if cond else other, Cast: lambda a: a,
-}  # fmt: skip
+    Add: lambda a, b: a + b,
+    Sub: lambda a, b: a - b,
+    Mul: lambda a, b: a * b,
+    Neg: lambda a: -a,
+    FloorDiv: _quotient,
+    FloorMod: _remainder,
+    Min: min,
+    Max: max,
+    Lt: lambda a, b: int(a < b),
+    Le: lambda a, b: int(a <= b),
+    Eq: lambda a, b: int(a == b),
+    Ne: lambda a, b: int(a != b),
+    And: lambda a, b: a & b,
+    Or: lambda a, b: a | b,
+    Not: lambda a: 1 - a,
+    Select: lambda cond, then, other: then if cond else other,
+    Cast: lambda a: a,
+}
