@@ -15,17 +15,21 @@ from weft.support.errors import ScheduleError
 def parallelize(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], p: Planner) -> None:
     """Fuses the outer ones of *loops*, those around *ref*, and runs them in parallel; all inside of them is scheduled.
 
-    Fewer are fused where that many can't be; where none can run in parallel, one thread computes the nest.
+    Fewer are fused where that many can't be: without the outermost rather than that one alone, if it may have one iteration.
+    Where none can run in parallel, one thread computes the nest.
     """
     if not loops:
         return
     extents, nest = sizes(s, loops), the_loop(loop_path(s.function, loops[0]))
     least = [s.extent(f) or 1 for f in loops]
     wanted = p.decide(ref.name, Parallel, lambda m: parallel_plans(extents, least, nest_cycles(nest, m), m)).loops
-    for n in range(wanted, 0, -1):
+    tried = [loops[:n] for n in range(wanted, 0, -1)]
+    if wanted > 1 and least[0] == 1:
+        tried[-1:-1] = [loops[1:n] for n in range(wanted, 1, -1)]
+    for some in tried:
         try:
             with proving(), s.taking_back():
-                s.parallel(s.fuse(list(loops[:n])) if n > 1 else loops[0])
+                s.parallel(s.fuse(list(some)) if len(some) > 1 else some[0])
         except ScheduleError:  # its iterations are not independent, or blocks lie between the loops
             continue
         return

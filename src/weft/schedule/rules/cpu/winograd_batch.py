@@ -7,15 +7,16 @@
 
 The leading axis of such a product, which does not index its right factor, counts patches: buffers between stages shrink to one
 patch. Where there are enough patches for all cores, patches run in parallel, each with private buffers; else the loops of each
-stage do.
+stage do. For a batch of unknown size, which is often one, each stage is computed for all of it, unless an image has enough.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from weft.cost import Planner, SharePatches, patch_plans, size_of
-from weft.ir import Expr, FloorDiv, Var, free_vars, post_order
+from weft.ir import Const, Expr, FloorDiv, Var, free_vars, poly_of, post_order
 from weft.loop import Block, Load
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.placement import readers, sole_reader, writers
@@ -31,7 +32,7 @@ from weft.schedule.rules.block_facts import (
 )
 from weft.schedule.rules.cpu.contractions.contraction import tile_nest
 from weft.schedule.rules.cpu.contractions.dot_product import dot_instruction
-from weft.schedule.rules.cpu.parallel import parallelize, sizes
+from weft.schedule.rules.cpu.parallel import parallelize
 from weft.schedule.rules.cpu.small_transform import choices_of, own_loops, schedule_transform
 from weft.schedule.rules.cpu.vectorize_axis import vectorize_last
 from weft.schedule.schedule import Schedule
@@ -53,9 +54,23 @@ def schedule_winograd_batch(s: Schedule, p: Planner) -> set[BlockRef]:
     placed: set[BlockRef] = set()
     for ref in s.blocks():
         chain = _chain(s, ref)
-        if chain is not None:
-            placed |= _schedule(s, chain, p)
+        if chain is None:
+            continue
+        patches = spatial_axes(block_of(s, ref))[0].extent
+        tasks = _certain_tasks(patches)
+        share = not p.decide(ref.name, SharePatches, partial(patch_plans, tasks)).patches
+        if isinstance(patches, Const) or not share:
+            placed |= _schedule(s, chain, p, share=share)
     return placed
+
+
+def _certain_tasks(patches: Expr) -> list[int]:
+    """Returns how many patches there are, by factors: those that are sizes by themselves, as that of a batch, may be one."""
+    terms = poly_of(patches)
+    if isinstance(patches, Const) or len(terms) > 1:
+        return [size_of(patches)]
+    [(m, k)] = terms.items()
+    return [k, *[1 if isinstance(a, Var) else size_of(a) for a in m]]
 
 
 def _chain(s: Schedule, ref: BlockRef) -> Chain | None:
@@ -104,13 +119,11 @@ def _units(index: Expr, block: Block) -> dict[Var, int]:
     return {v: cut.get(v) or 1 for v in axes if v in free_vars(index)}
 
 
-def _schedule(s: Schedule, chain: Chain, p: Planner) -> set[BlockRef]:
-    """Moves all stages of a chain into the loops over its patches, and schedules each there."""
+def _schedule(s: Schedule, chain: Chain, p: Planner, *, share: bool) -> set[BlockRef]:
+    """Moves all stages of a chain into the loops over its patches, and schedules each there; threads *share* them, or patches."""
     copy = s.cache_write(chain.product, "register")
     nest = schedule_transform(s, chain.after, p, chain.units)
     patch, around = nest.patches[-1], len(nest.patches)
-    extents = sizes(s, nest.patches)
-    share = not p.decide(chain.product.name, SharePatches, lambda m: patch_plans(extents, m)).patches
     s.compute_at(copy, patch)
     own = own_loops(s, copy, around)
     loops = [own.get(a.var) for a in block_of(s, copy).axes]
