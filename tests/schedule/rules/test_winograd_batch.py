@@ -9,7 +9,7 @@ import pytest
 
 from weft.codegen.interp import run
 from weft.driver.function import NativeFunction
-from weft.ir import INDEX, Const, Var, apply, const, maximum
+from weft.ir import INDEX, Const, Expr, Var, apply, const, index, maximum
 from weft.loop import Alloc, Buffer, Program, parse_program, print_program, statements
 from weft.lower import lower
 from weft.ops.convolutions.winograd import conv2d_winograd
@@ -146,6 +146,31 @@ def test_few_patches_share_each_stage_instead() -> None:
 
     assert kinds(2) == ["parallel"]
     assert kinds(8) == ["range"]
+
+
+def parallel_loops(program: Program) -> list[str]:
+    """The loops that run in parallel, as their lines say, with their depth as indentation."""
+    return [line for line in print_program(program).splitlines() if " in parallel(" in line]
+
+
+def batched(rows: Expr, patch: Patch, cores: int) -> list[str]:
+    """The parallel loops of a layer of a batch of any size, on pictures of *rows* and 24 columns."""
+    x, u = placeholder((Var("n", INDEX), 2, rows, 24, 8), f32, "x"), placeholder((4, 4, 1, 16, 16), f32, "u")
+    y = conv2d_winograd(x, u, tile=2, kernel=(3, 3), channels=16, block=8, pads=(1, 1, 1, 1), patch=patch)
+    program = schedule_program(to_program([x, u], [y], "layer"), replace(HERE, cores=cores)).program
+    return parallel_loops(program)
+
+
+def test_patches_of_a_batch_are_shared_where_one_image_has_enough() -> None:
+    assert len(batched(index(24), (1, 2, 12), cores=3)) == 1  # six patches, of which each thread has two
+    assert len(batched(index(24), (1, 2, 12), cores=8)) > 1  # each stage, of all images
+
+
+def test_patches_of_an_image_are_shared_where_those_of_the_batch_can_not_be() -> None:
+    """An image may have no rows at all, so that what a fused loop computes is not known to differ in its iterations."""
+    [loop] = batched(Var("h", INDEX) // 2, (1, 1, 4), cores=2)
+    assert loop.startswith(" " * 8)
+    assert "h" in loop.split("parallel")[1]
 
 
 @pytest.mark.parametrize("patch", [None, (1, 1, 6)])
