@@ -98,7 +98,7 @@ def _evaluated(root: Expr, point: _Point) -> int | None:
 
 def _handler(e: Node) -> Callable[..., Any] | None:
     """Returns the function that computes *e* of its children's values, if it is arithmetic on indices or conditions."""
-    known = isinstance(e, Expr) and (e.dtype is INDEX or e.dtype.is_bool)
+    known = isinstance(e, Expr) and (e.dtype is INDEX or (e.dtype.is_bool and type(e) is not Cast))
     return _HANDLERS.get(type(e)) if known else None
 
 

@@ -75,8 +75,8 @@ def _layer(node: Node) -> tuple[Layer, Constant] | None:
     if x is None or x.dtype is not i16 or zero is not None or not is_known(w) or w.dtype is not i8:
         return None
     read, block = (int(getattr(v.shape[-1], "value", 0)) for v in (x, node.output))
-    if block % read:
-        return None
     outputs, inputs, *window = w.extents
+    if block % read or len(window) != len(("height", "width")):
+        return None
     layer = layer_of(node, Channels((outputs, -(-inputs // read) * read, *window), read, block, any_part=True))
     return None if layer is None else (layer, w)
