@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 from operator_table import (
+    CELLS,
     CONV,
     FLAT,
     IMAGES,
@@ -149,6 +150,20 @@ def weight(s: int) -> Array:
 
 
 microsoft("DynamicQuantizeMatMul", lambda s: [f(*PRODUCTS[s][0]), weight(s), STEP, np.uint8(5)], "bcd")
+
+
+def quantized_lstm(s: int) -> list[Array]:
+    """Return all inputs of a layer with weights of signed bytes, which have seven bits."""
+    steps, batch, features, hidden = CELLS[s]
+    weights = [(bytes_(1, rows, 4 * hidden) >> 1).astype(np.int8) - np.int8(64) for rows in (features, hidden)]
+    states = [f(1, batch, hidden), f(1, batch, hidden)]
+    lengths = np.full(batch, steps, np.int32)
+    scale, zero = np.full(1, 0.01, np.float32), np.zeros(1, np.int8)
+    biases = [f(1, 8 * hidden), lengths, *states, f(1, 3 * hidden)]
+    return [f(steps, batch, features), *weights, *biases, scale, zero, scale, zero]
+
+
+microsoft("DynamicQuantizeLSTM", quantized_lstm, "bcdehijkl", 3, hidden_size=(lambda s: CELLS[s][3]))
 microsoft(
     "MatMulIntegerToFloat",
     lambda s: [bytes_(*PRODUCTS[s][0]), weight(s), STEP, STEP, np.uint8(3), np.uint8(5)],

@@ -10,6 +10,7 @@ import numpy as np
 from onnx import TensorProto
 from operator_table import (
     CASES,
+    CELLS,
     CONV,
     FLAT,
     IMAGES,
@@ -142,7 +143,6 @@ plain("GroupNormalization", lambda s: [f(*GROUPED[s]), f(GROUPED[s][1]), f(GROUP
 plain("MeanVarianceNormalization", lambda s: [f(*IMAGES[s])])
 plain("LpNormalization", lambda s: [f(*ROWS[s])])
 plain("LRN", lambda s: [f(*IMAGES[s])], size=5)
-CELLS: Final = ((4, 1, 16, 16), (32, 8, 128, 128), (7, 3, 37, 41))
 
 
 def recurrent(name: str, gates: int, outputs: int) -> None:

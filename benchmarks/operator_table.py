@@ -137,6 +137,7 @@ CONV: Final = (
     ((1, 384, 3000), (384, 384, 3), {"pads": [1, 1], "strides": [2]}),
 )
 PRODUCTS: Final = (((16, 16), (16, 16)), ((128, 512), (512, 512)), ((61, 131), (131, 97)))
+CELLS: Final = ((4, 1, 16, 16), (32, 8, 128, 128), (7, 3, 37, 41))  # steps, batch, features and states
 STEP: Final = np.float32(0.1)
 
 
@@ -161,7 +162,7 @@ def plain(
 
     def build(s: int) -> dict[str, Any]:
         return {
-            "inputs": dict(zip("abcdefghi", make(s), strict=False)),
+            "inputs": dict(zip("abcdefghijkl", make(s), strict=False)),
             "constants": frozenset(constants),
             "attributes": {k: v(s) if callable(v) else v for k, v in attributes.items()},
             "outputs": outputs,
