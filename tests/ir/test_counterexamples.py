@@ -47,7 +47,7 @@ def test_where_some_range_is_empty_nothing_is_refuted() -> None:
     assert not is_refuted(poly_of(K - 20), 0, empty)
 
 
-def test_values_in_memory_are_not_known() -> None:
+def test_variables_without_a_range_have_no_value() -> None:
     unbound = Var("u", INDEX)
     assert not is_refuted(poly_of(unbound + N), 10_000, BOUNDS)
 

@@ -88,7 +88,7 @@ class TaskTuner:
         self._others = others
         self._hints = [self.space.nearest_point(plan) for plan in hints]
         self._features: list[Features] = []
-        self._told: list[Ints] = []  # points measured since, whose features are not made
+        self._pending: list[Ints] = []  # measured points whose features are still to be computed
         self._scores: list[float] = []
         self._begin = perf_counter()
         self._resume(known)
@@ -169,7 +169,7 @@ class TaskTuner:
         self.explorer.observe(point[None, :], np.array([score]))
         self._scores.append(score)
         if self.model is not None:
-            self._told.append(point)
+            self._pending.append(point)
 
     def _learn(self) -> None:
         """Fits the model to all that was measured."""
@@ -181,9 +181,9 @@ class TaskTuner:
     @property
     def samples(self) -> Samples:
         """The measured plans, for models of this task and of others."""
-        if self._told:  # all at once: a batch takes little more time than a point
-            self._features.append(self.space.features(np.stack(self._told)))
-            self._told = []
+        if self._pending:  # all at once: a batch takes little more time than a point
+            self._features.append(self.space.features(np.stack(self._pending)))
+            self._pending = []
         scores: Doubles = np.array(self._scores)
         seconds = np.where(scores > 0, 1.0 / np.maximum(scores, TINY), np.inf)
         return Samples.of_times(Features.joined(self._features), seconds)

@@ -28,7 +28,7 @@ class Direction:
     `inputs` is [features, gates * hidden] and `recurrence` [hidden, gates * hidden]; the biases, if there are any, are
     [gates * hidden] each, and `peepholes` three vectors [hidden] (input, output and forget gate). With a `projection`
     [hidden, projected] of an LSTM's output, `recurrence` is [projected, gates * hidden]. The `products` of rows and these two
-    matrices are plain ones unless given, as for quantised ones.
+    matrices are plain ones unless given, as for the quantised ones of an LSTM.
     """
 
     forward: bool

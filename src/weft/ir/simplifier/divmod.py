@@ -138,15 +138,15 @@ def _remainder(p: Poly, d: Term, dtype: DType, ctx: Context) -> Poly:
 def _is_positive(d: Term, ctx: Context) -> bool:
     if not d.monomial or ctx.is_at_least(d.poly, 1):
         return True
-    return all(_is_occupied(plus({(atom,): 1}, {(): -1}), ctx) for atom in d.monomial)
+    return all(_holds_in_loops(plus({(atom,): 1}, {(): -1}), ctx) for atom in d.monomial)
 
 
-def _is_occupied(p: Poly, ctx: Context) -> bool:
-    """Tells whether *p* is not negative because some variable has a value: where its range is empty, nothing is evaluated.
+def _holds_in_loops(p: Poly, ctx: Context) -> bool:
+    """Tells whether `p >= 0` wherever no variable's range is empty: inside of loops, which then have an iteration.
 
     Only divisors may rest on that: a quotient that is evaluated elsewhere, where they are 0, has no value in any case.
     """
-    memo = ctx.bounds.memo_for("occupied")
+    memo = ctx.bounds.memo_for("in loops")
     key = frozenset(p.items())
     if key not in memo:
         memo[key] = ctx.is_at_least(p, 0) or any(

@@ -11,12 +11,12 @@ from weft.tune.features.plan_features import (
     features_of,
     level_features,
     loop_features,
-    repeated,
+    with_decisions,
 )
 from weft.tune.features.straight_code import StraightCode
 
 __all__ = [
     "KINDS", "LEVELS", "LEVEL_COLUMNS", "AccessGeometry", "Bools", "Doubles", "Features", "Floats", "Ints", "NestAccess",
     "NestBatch", "NestGeometry", "StraightCode", "cache_traffic", "cycles_of", "feature_names", "features_of",
-    "level_features", "loop_features", "nests_of_programs", "repeated",
+    "level_features", "loop_features", "nests_of_programs", "with_decisions",
 ]

@@ -92,7 +92,7 @@ def features_of(batch: NestBatch, target: Target) -> Features:
     return Features(np.concatenate(flat, axis=1).astype(np.float32), levels, cycles)
 
 
-def repeated(features: Features, batch: NestBatch) -> Features:
+def with_decisions(features: Features, batch: NestBatch) -> Features:
     """Returns the features of plans that have the loops of one, whose *features* are given, and the decisions of *batch*."""
     made = features.take(np.zeros(len(batch), np.int64))
     made.flat[:, -DECISIONS:] = _decision_columns(batch)

@@ -32,7 +32,7 @@ from weft.loop import Program
 from weft.schedule import Schedule, carry_out
 from weft.targets import Target
 from weft.tune.explore import KnobSpace, Rng, alike, beside
-from weft.tune.features import Bools, Features, Floats, Ints, NestBatch, features_of, nests_of_programs, repeated
+from weft.tune.features import Bools, Features, Floats, Ints, NestBatch, features_of, nests_of_programs, with_decisions
 from weft.tune.space.find_knobs import CarryOut, find_knobs, numbers_by_field, numbers_in
 from weft.tune.space.tiled_nests import TILINGS, TiledBlock, find_tiled_block
 
@@ -176,11 +176,11 @@ class PlanSpace(KnobSpace):
         rules = np.array([self._rule(p) for p in points])
         rows = {str(rule): np.flatnonzero(rules == rule) for rule in np.unique(rules)}
         nests = {rule: self.nests(points[r]) for rule, r in rows.items()}
-        told = [rule for rule in rows if rule]
-        made = [features_of(NestBatch.joined([nests[rule] for rule in told]), self.machine)] if told else []
+        described = [rule for rule in rows if rule]
+        made = [features_of(NestBatch.joined([nests[r] for r in described]), self.machine)] if described else []
         if "" in nests:
-            made.append(repeated(self._default_features, nests[""]))
-        order = np.concatenate([rows[rule] for rule in (*told, *nests.keys() - told)])
+            made.append(with_decisions(self._default_features, nests[""]))
+        order = np.concatenate([rows[rule] for rule in (*described, *nests.keys() - described)])
         return Features.joined(made).take(np.argsort(order))
 
     @cached_property

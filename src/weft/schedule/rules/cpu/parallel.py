@@ -23,10 +23,10 @@ def parallelize(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], p: Planner
     extents, nest = sizes(s, loops), the_loop(loop_path(s.function, loops[0]))
     least = [s.extent(f) or 1 for f in loops]
     wanted = p.decide(ref.name, Parallel, lambda m: parallel_plans(extents, least, nest_cycles(nest, m), m)).loops
-    tried = [loops[:n] for n in range(wanted, 0, -1)]
-    if wanted > 1 and least[0] == 1:
-        tried[-1:-1] = [loops[1:n] for n in range(wanted, 1, -1)]
-    for some in tried:
+    several = [loops[:n] for n in range(wanted, 1, -1)]
+    inside = [loops[1:n] for n in range(wanted, 1, -1)] if least[0] == 1 else []
+    outermost = [loops[:1]] if wanted else []
+    for some in (*several, *inside, *outermost):
         try:
             with proving(), s.taking_back():
                 s.parallel(s.fuse(list(some)) if len(some) > 1 else some[0])
