@@ -33,8 +33,8 @@ class AnnealingOptions:
     before the model has seen any plan of the task, *random_first*: it is told by the estimate then, or by other tasks.
     """
 
-    chains: int = 128
-    steps: int = 50
+    chains: int = 64
+    steps: int = 20
     hot: float = 1.0
     elite: float = 0.25
     pool: int = 8
