@@ -69,7 +69,9 @@ from weft.cost.graph.packing import (
     right_operand_plans, turned_weight_plans,
 )
 from weft.cost.graph.panel_width import PanelProblem, panel_plans
-from weft.cost.rules.contractions.panel_packing import PackPanel, pack_panel_plans, packed_problem
+from weft.cost.rules.contractions.panel_packing import (
+    PackPanel, WindowPanelProblem, pack_panel_plans, pack_window_plans, packed_problem,
+)
 from weft.cost.rules.contractions.padding import SkipPadding, padding_plans
 from weft.cost.rules.parallel import (
     MANY_INDICES, Parallel, SharedColumns, enough_tasks, parallel_plans, shared_column_plans,
@@ -173,7 +175,8 @@ __all__ = [
     "VECTOR_WORDS",
     "Versions",
     "WIDENING_OPERATIONS",
-    "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowProblem", "WindowStrip", "WindowTile", "Winograd", "WriteOut",
+    "WHOLE_SOFTMAX", "WHOLE_STEPS", "WORD", "WindowPanelProblem", "WindowProblem", "WindowStrip",
+    "WindowTile", "Winograd", "WriteOut",
     "accumulator_plans", "addressed", "attention_block_plans", "attention_tile_plans",
     "blocked_cycles", "border_plans", "by_cost", "byte_block_plans",
     "column_block_plans", "combine_product_plans",
@@ -190,6 +193,7 @@ __all__ = [
     "merge_plans", "most_parts", "multiplies_together", "multiply_cycles",
     "narrow_convolution_plans", "narrow_factor_plans", "narrow_weight_plans", "nest_cycles",
     "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block", "pack_panel_plans",
+    "pack_window_plans",
     "packed_factor_plans", "packed_problem", "packing_cycles",
     "pad_input_plans", "padded_parts", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans",
     "picture_shapes",

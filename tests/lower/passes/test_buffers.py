@@ -99,6 +99,46 @@ def test_an_allocation_moves_where_reads_end_with_the_writes(written: str, read:
     assert (alloc > loop) == moves
 
 
+PIECES = """
+def main(A: f32[4, 60], C: f32[4, 60]):
+    B = alloc("global", f32[4, 60])
+    for i in range(0, 4):
+        for p in range(0, 3):
+            for a in range(0, 3):
+                for b in range(0, 8):
+                    with block("B", vi=spatial(4, i), vb=spatial(60, p * 16 + a * 8 + b), where=(WRITTEN)):
+                        reads(A[vi, vb])
+                        writes(B[vi, vb])
+                        B[vi, vb] = A[vi, vb] * 2.0
+            for t in range(0, 4):
+                for c in range(0, 16):
+                    with block("C", wi=spatial(4, i), wc=spatial(48, p * 16 + c), wt=reduce(4, t), where=(p * 16 + c < 45)):
+                        reads(B[wi, wc + wt * 2])
+                        writes(C[wi, wc])
+                        with init():
+                            C[wi, wc] = 0.0
+                        C[wi, wc] = C[wi, wc] + B[wi, wc + wt * 2]
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "moves"),
+    [
+        ("a * 8 + b < 22", True),
+        ("a * 8 + b < 22 and p * 16 + a * 8 + b < 52", False),
+        ("a * 8 + b < 22 and p * 16 + a * 8 + b < 60", True),
+        ("a * 8 + b < 21", False),
+        ("p * 8 + a * 8 + b < 38", True),
+        ("p * 8 + a * 8 + b < 37", False),
+    ],
+)
+def test_an_allocation_moves_where_each_piece_is_written_as_far_as_it_is_read(written: str, *, moves: bool) -> None:
+    """A limit is one of an index, or of its position in the range of the inner loops."""
+    lines = str(place_allocations(parse_program(PIECES.replace("WRITTEN", written)))).splitlines()
+    alloc, loop = [next(n for n, line in enumerate(lines) if word in line) for word in ("alloc", "for p")]
+    assert (alloc > loop) == moves
+
+
 INTERLEAVED = """
 def main(A: f32[2, 11, 8], C: f32[2, 11, 8]):
     B = alloc("register", f32[2, 11, 8])

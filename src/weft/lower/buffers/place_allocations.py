@@ -122,10 +122,14 @@ def _covers(buffer: Buffer, w: Use, r: Use) -> bool:
     names, same = _shared(w, r, around)
     unmet = [c for c in w.guard if not _is_among(substitute(c, names), r.guard, r.place.bounds)]
     rest = [d for d in range(len(w.box)) if d not in same]
-    if any(_limited(c) not in [w.box[d][0] for d in rest if w.box[d][0] is w.box[d][1]] for c in unmet):
+    if not all(any(_limit(w, d, c, around) is not None for d in rest) for c in unmet):
         return False
-    first, last = _clipped(w, unmet, around), _clipped(r, r.guard, around)
-    return _fills(w, rest, around) and all(_includes(first[d], last[d], buffer.shape[d]) for d in rest)
+    last = _clipped(r, r.guard, around)
+    return _fills(w, rest, around) and all(
+        any(_includes(first, end, buffer.shape[d]) for end in last[d])
+        for d in rest
+        for first in _clipped(w, unmet, around)[d]
+    )
 
 
 def _is_among(condition: Expr, guard: Sequence[Expr], bounds: Bounds) -> bool:
@@ -136,20 +140,24 @@ def _is_among(condition: Expr, guard: Sequence[Expr], bounds: Bounds) -> bool:
     return isinstance(condition, Lt) and any(simplify(condition.a - condition.b - d, bounds) is ZERO for d in limits)
 
 
-def _limited(condition: Expr) -> Expr | None:
-    """Returns the expression that an upper bound limits; None for another condition."""
-    return condition.a if isinstance(condition, Lt) else None
+def _limit(use: Use, d: int, condition: Expr, around: Place) -> Expr | None:
+    """Returns the last index along a dimension for which *condition* holds: an upper bound of the index, or of its position
+    in the range that the loops inside *around* run through. None for another condition."""
+    first, last = use.box[d]
+    if not isinstance(condition, Lt) or first is not last:
+        return None
+    begin = ZERO if condition.a is first else simplify(first - condition.a, use.place.bounds)
+    if any(v in vars_between(around, use.place) for v in free_vars(begin)):
+        return None
+    return begin + condition.b - ONE
 
 
-def _clipped(use: Use, guard: Sequence[Expr], around: Place) -> list[End | None]:
-    """Returns the ranges that *use* accesses inside *around*, up to the limits that *guard* sets to single indices."""
-    limits = {c.a: c.b - ONE for c in guard if isinstance(c, Lt)}
-    found: list[End | None] = []
-    for (first, last), end in zip(use.box, relaxed(use, around), strict=True):
-        limit = limits.get(first) if first is last else None
-        if end is not None and limit is not None and prove(limit <= end[1], end[2]):
-            end = (end[0], limit, end[2])
-        found.append(end)
+def _clipped(use: Use, guard: Sequence[Expr], around: Place) -> list[list[End | None]]:
+    """Returns, by dimension, ranges of which *use* accesses the shortest: that of loops inside *around*, and up to each limit."""
+    found: list[list[End | None]] = []
+    for d, end in enumerate(relaxed(use, around)):
+        limits = [n for c in guard if (n := _limit(use, d, c, around)) is not None]
+        found.append([end, *[(end[0], n, end[2]) for n in limits if end is not None]])
     return found
 
 

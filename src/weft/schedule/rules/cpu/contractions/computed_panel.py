@@ -50,7 +50,7 @@ def place_panel(
     s: Schedule, maker: BlockRef, outer: Sequence[LoopRef], at: int, lanes: int
 ) -> tuple[list[LoopRef], set[BlockRef]]:
     """Puts the block that makes panels into the loop at a position of *outer*; returns the loops around it, and the block."""
-    s.compute_at(maker, outer[at])
+    s.compute_at(maker, outer[at], align=lanes)
     vectorize_last(s, list(s.loops(maker))[at + 1 :], lanes)
     return list(outer[: at + 1]), {maker}
 

@@ -42,6 +42,7 @@ from weft.schedule.rules.block_facts import (
 )
 from weft.schedule.rules.cpu.contractions.computed_panel import compute_panel
 from weft.schedule.rules.cpu.contractions.packed_panel import is_packed, pack_panel
+from weft.schedule.rules.cpu.contractions.packed_windows import pack_windows, packs_windows
 from weft.schedule.rules.cpu.contractions.skip_padding import put_channels_inside, skip_padding, skipping
 from weft.schedule.rules.cpu.contractions.tile_roles import Part, Roles, parts_of, roles_of
 from weft.schedule.rules.cpu.epilogue import epilogue_block
@@ -96,12 +97,14 @@ def tile_nest(
     cut, whole = ([], outer) if skipped is None else (skipped.cut, skipped.uncut(outer))
     innermost = innermost if skipped is None else put_channels_inside(s, ref, skipped, innermost)
     whole = fuse_panel_loops(s, ref, whole, innermost, tile.width, p)
+    windows = by_panels and skipped is None and packs_windows(s, ref, whole, parts, roles, tile, p)
     panel: set[BlockRef] = set()
     if share:
-        whole, panel = (pack_panel if packed else compute_panel)(s, ref, whole, lanes)
+        pack = pack_panel if packed else pack_windows if windows else compute_panel
+        whole, panel = pack(s, ref, whole, lanes)
         parallelize(s, ref, whole, p)
     tile_depth = len(s.loops(ref)) - inside
-    if not packed:
+    if not packed and not windows:
         prefetch_streams(s, ref, innermost, tile_depth, tile.width, p, cut)
     if one_instruction is not None:
         s.tensorize(one_instruction, instruction)
