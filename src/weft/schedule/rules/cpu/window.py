@@ -105,9 +105,9 @@ def _inline_borders(s: Schedule, ref: BlockRef, problem: WindowProblem, tile: Wi
 def copy_borders(s: Schedule, borders: Sequence[BlockRef], loops: Sequence[LoopRef], p: Planner) -> None:
     """Computes padded copies of inputs, in vectors, at the innermost of *loops*, whose iterations have one each."""
     for ref in borders:
-        if loops:
-            s.compute_at(ref, loops[-1])
         lanes = p.lanes(block_of(s, ref).writes[0].buffer.dtype.bits)
+        if loops:
+            s.compute_at(ref, loops[-1], align=lanes)
         vectorize_last(s, list(s.loops(ref))[len(loops) :], lanes)
 
 
