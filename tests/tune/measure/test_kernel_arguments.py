@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from tests.tune.measure.programs import product
 
 from weft.loop import parse_program
 from weft.targets import host
-from weft.tune.measure.expected_outputs import Reference, count_steps, reduction_depth, relative_error, tolerance
+from weft.tune.measure.expected_outputs import ExpectedOutput, Reference, count_steps, reduction_depth, tolerance
 from weft.tune.measure.kernel_arguments import KernelArguments, index_bounds
 
 GATHER = (
@@ -72,6 +74,10 @@ def test_steps_and_depth_are_counted() -> None:
     assert 32**3 <= count_steps(function) <= 2 * 32**3
 
 
+def relative_error(found: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any], depth: int) -> float:
+    return ExpectedOutput(wanted, depth).relative_error(found)
+
+
 @given(st.integers(1, 4096), st.integers(0, 2**32 - 1))
 def test_sums_in_any_order_are_right(depth: int, seed: int) -> None:
     terms = np.random.default_rng(seed).standard_normal((8, depth)).astype(np.float32)
@@ -99,6 +105,12 @@ def test_what_is_no_number_is_at_the_same_places() -> None:
         found = wanted.copy()
         found[n] = other
         assert relative_error(found, wanted, 1) == float("inf")
+
+
+def test_results_that_are_all_zero_have_no_error_but_zero() -> None:
+    wanted = np.zeros((2, 3), np.float32)
+    assert relative_error(-wanted, wanted, 5) == 0
+    assert relative_error(wanted + np.float32(1e-6), wanted, 5) > 1
 
 
 def test_integers_are_equal_but_for_quantized_floats() -> None:
