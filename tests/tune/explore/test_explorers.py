@@ -123,7 +123,8 @@ def test_alternatives_of_several_numbers_are_near_by_ratios() -> None:
 
 def test_annealing_finds_the_top_of_a_hill() -> None:
     space = KnobSpace((9,) * 8)
-    explorer = Annealing(space, hill, 1, AnnealingOptions(random=0, random_first=0, diversity=0))
+    options = AnnealingOptions(chains=128, steps=50, random=0, random_first=0, diversity=0)
+    explorer = Annealing(space, hill, 1, options)
     history = History(8)
     for _ in range(3):
         points = explorer.propose(8, history)

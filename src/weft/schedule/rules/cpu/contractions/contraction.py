@@ -7,9 +7,10 @@ high-performance matrix multiplication", 2008, with the tile sizes of `tiles`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
+from typing import TypeAlias
 
 from weft.cost import (
     Order,
@@ -43,7 +44,7 @@ from weft.schedule.rules.block_facts import (
 from weft.schedule.rules.cpu.contractions.computed_panel import compute_panel
 from weft.schedule.rules.cpu.contractions.packed_panel import is_packed, pack_panel
 from weft.schedule.rules.cpu.contractions.packed_windows import pack_windows, packs_windows
-from weft.schedule.rules.cpu.contractions.skip_padding import put_channels_inside, skip_padding, skipping
+from weft.schedule.rules.cpu.contractions.skip_padding import Skipping, put_channels_inside, skip_padding, skipping
 from weft.schedule.rules.cpu.contractions.tile_roles import Part, Roles, parts_of, roles_of
 from weft.schedule.rules.cpu.epilogue import epilogue_block
 from weft.schedule.rules.cpu.parallel import parallelize
@@ -51,6 +52,9 @@ from weft.schedule.rules.cpu.software_prefetch import fuse_panel_loops, prefetch
 from weft.schedule.schedule import Schedule
 from weft.targets import Target
 from weft.targets.instructions import INTRINSICS, DotProduct, dot_products
+
+PlacePanel: TypeAlias = Callable[[Schedule, BlockRef, Sequence[LoopRef], int], tuple[list[LoopRef], set[BlockRef]]]
+"""Puts what makes a panel into the loop over panels, among those around tiles; returns the loops around it, and its blocks."""
 
 
 def schedule_tiled(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
@@ -94,17 +98,16 @@ def tile_nest(
     inside = len(s.loops(ref)) - depth
     sums = tile.sums(lanes)
     skipped = skipping(s, ref, outer, sums, p) if by_panels else None
-    cut, whole = ([], outer) if skipped is None else (skipped.cut, skipped.uncut(outer))
-    innermost = innermost if skipped is None else put_channels_inside(s, ref, skipped, innermost)
+    cut, whole, innermost = _cut_by(s, ref, skipped, outer, innermost)
     whole = fuse_panel_loops(s, ref, whole, innermost, tile.width, p)
     windows = by_panels and skipped is None and packs_windows(s, ref, whole, parts, roles, tile, p)
+    place_panel = _panel_placement(packed=packed, windows=windows)
     panel: set[BlockRef] = set()
     if share:
-        pack = pack_panel if packed else pack_windows if windows else compute_panel
-        whole, panel = pack(s, ref, whole, lanes)
+        whole, panel = place_panel(s, ref, whole, lanes)
         parallelize(s, ref, whole, p)
     tile_depth = len(s.loops(ref)) - inside
-    if not packed and not windows:
+    if place_panel is compute_panel:
         prefetch_streams(s, ref, innermost, tile_depth, tile.width, p, cut)
     if one_instruction is not None:
         s.tensorize(one_instruction, instruction)
@@ -112,6 +115,22 @@ def tile_nest(
         return {ref, finish, *skip_padding(s, ref, skipped), *panel}
     prefetch_window_steps(s, ref, innermost, tile_depth, sums, p)
     return {ref, finish, *panel}
+
+
+def _cut_by(
+    s: Schedule, ref: BlockRef, skipped: Skipping | None, outer: Sequence[LoopRef], innermost: LoopRef
+) -> tuple[list[LoopRef], Sequence[LoopRef], LoopRef]:
+    """Returns the loops that skipping padding will partition, those of *outer* around them, and a reduction's innermost loop."""
+    if skipped is None:
+        return [], outer, innermost
+    return skipped.cut, skipped.uncut(outer), put_channels_inside(s, ref, skipped, innermost)
+
+
+def _panel_placement(*, packed: bool, windows: bool) -> PlacePanel:
+    """Returns the function that makes each panel of the right factor where it is used: a *packed* one, *windows*, or a computed one."""
+    if packed:
+        return pack_panel
+    return pack_windows if windows else compute_panel
 
 
 def _split_in_tiles(
