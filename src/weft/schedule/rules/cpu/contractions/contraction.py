@@ -127,7 +127,7 @@ def _cut_by(
 
 
 def _panel_placement(*, packed: bool, windows: bool) -> PlacePanel:
-    """Returns the function that makes each panel of the right factor where it is used: a *packed* one, *windows*, or a computed one."""
+    """Returns the function that makes each panel of the right factor where it is used: *packed*, of *windows*, or computed."""
     if packed:
         return pack_panel
     return pack_windows if windows else compute_panel
