@@ -141,8 +141,10 @@ def _is_among(condition: Expr, guard: Sequence[Expr], bounds: Bounds) -> bool:
 
 
 def _limit(use: Use, d: int, condition: Expr, around: Place) -> Expr | None:
-    """Returns the last index along a dimension for which *condition* holds: an upper bound of the index, or of its position
-    in the range that the loops inside *around* run through. None for another condition."""
+    """Returns the last index along a dimension for which *condition* holds, if it bounds the index from above.
+
+    So does a bound of its position in the range that the loops inside *around* run through. None for another condition.
+    """
     first, last = use.box[d]
     if not isinstance(condition, Lt) or first is not last:
         return None
