@@ -103,8 +103,8 @@ class ExpectedOutput:
 
     def __init__(self, wanted: Array, depth: int) -> None:
         self._wanted = wanted
-        self._is_number = wanted.dtype.kind in "iub"
-        if self._is_number:
+        self._is_exact = wanted.dtype.kind in "iub"
+        if self._is_exact:
             return
         computed = wanted.astype(np.float64)
         self._finite = np.isfinite(computed)
@@ -121,7 +121,7 @@ class ExpectedOutput:
         wanted = self._wanted
         if found.tobytes() == wanted.tobytes():
             return 0.0
-        if self._is_number:
+        if self._is_exact:
             difference = float(np.abs(found.astype(np.float64) - wanted.astype(np.float64)).max())
             return difference if wanted.itemsize <= LARGEST_QUANTIZED else float("inf")
         made = found.astype(self._computed.dtype, copy=False).reshape(-1)

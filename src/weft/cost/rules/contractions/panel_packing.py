@@ -15,6 +15,17 @@ from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.contractions.contraction import TileProblem, best_tile_cycles
 from weft.targets import Target
 
+WRITTEN_TIMES = 3
+"""How often the bytes of a copy that no cache holds go through memory: the copy's lines are read before they are written."""
+
+WINDOWS_L1_SHARE = 0.35
+"""The part of the first-level cache that the lines of a panel's windows may fill, for all tiles to find them there."""
+
+PIECE_CYCLES = 12.0
+"""Cycles of a piece of a row that is packed, beside those of its vectors. On Zen 3, 3 x 1 taps on 8 groups of 15 channels of
+25 x 88 places to 3 took 1.3 of the time in packed panels, 3 x 3 taps on 2 groups of 156 channels of 9 x 9 to 9 1.2
+(2026-11-30)."""
+
 
 @dataclass(frozen=True)
 class PackPanel(Decision):
@@ -41,22 +52,8 @@ def packed_problem(p: TileProblem) -> TileProblem:
 def _copying(p: TileProblem, target: Target) -> float:
     """Returns the cycles of the copies of all panels: pieces of rows are loaded, and stored side by side."""
     nbytes = p.depth * p.last * p.column * p.element_bytes
-    vectors = nbytes * 8 / target.isa.vector_bits
     reading = l2_cycles(nbytes, target) / target.caches.scattered_part
-    return Demand(arithmetic=0.0, loads=load_cycles(vectors, target), stores=vectors, l2=reading).cycles
-
-
-WRITTEN_TIMES = 3
-"""How often the bytes of a copy that no cache holds go through memory: the copy's lines are read before they are written."""
-
-
-WINDOWS_L1_SHARE = 0.35
-"""The part of the first-level cache that the lines of a panel's windows may fill, for all tiles to find them there."""
-
-PIECE_CYCLES = 12.0
-"""Cycles of a piece of a row that is packed, beside those of its vectors. On Zen 3, 3 x 1 taps on 8 groups of 15 channels of
-25 x 88 places to 3 took 1.3 of the time in packed panels, 3 x 3 taps on 2 groups of 156 channels of 9 x 9 to 9 1.2
-(2026-11-30)."""
+    return replace(_vector_copy(nbytes, target), l2=reading).cycles
 
 
 @dataclass(frozen=True)
