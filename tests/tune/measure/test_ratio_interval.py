@@ -78,6 +78,11 @@ def test_nothing_is_clearly_worse_than_itself(times: list[float], factor: float)
     assert not is_clearly_worse(times, [], factor)
 
 
+def test_two_disturbed_turns_tell_nothing() -> None:
+    assert not is_clearly_worse([20.7, 353.1], [14.9, 11.8], 1.5)
+    assert is_clearly_worse([20.7, 353.1], [13.5, 11.8], 1.5)
+
+
 def test_a_measurement_ends_when_narrow_or_without_doubt() -> None:
     assert is_enough(Interval(0.99, 1.0, 1.009), 0.02)
     assert not is_enough(Interval(0.9, 1.0, 1.1), 0.02)
