@@ -37,11 +37,14 @@ MOST_LOOP_VECTORS: Final = 4
 MOST_UNROLLED_CHOICES: Final = 8
 """The values of a digit that selects among formulas for each of which the body may be written out."""
 
-STEPS_UNROLLED: Final = (4, 2)
+STEPS_UNROLLED: Final = (4, 3, 2)
 """Steps of a register tile's reduction that may be one iteration of its loop, the more the better."""
 
 MOST_UNROLLED_SUMS: Final = 64
 """Multiply-adds of vectors in such an iteration."""
+
+LATE_LOADS: Final = 1
+"""Elements kept from step to step that need no register yet while sums of the first ones are added to."""
 
 FEW_REGISTERS: Final = 16
 """Vector registers of machines whose tiles have so few multiply-adds in a step that a loop's own instructions show."""
@@ -96,7 +99,7 @@ def unrolled_steps(length: int, sums: int, kept: int, target: Target) -> int:
     """
     if target.isa.vector_registers > FEW_REGISTERS or sums < 2:
         return 1
-    if kept and sums + kept + sums // kept > target.isa.vector_registers:
+    if kept and sums + kept + sums // kept > target.isa.vector_registers + LATE_LOADS:
         return 1
-    fits = (n for n in STEPS_UNROLLED if n < length and length % n == 0 and n * sums <= MOST_UNROLLED_SUMS)
+    fits = (n for n in STEPS_UNROLLED if length % n == 0 and n * sums <= MOST_UNROLLED_SUMS)
     return next(fits, 1)

@@ -120,7 +120,7 @@ def _covers(buffer: Buffer, w: Use, r: Use) -> bool:
     if is_conditional(around, w.place):
         return False
     names, same = _shared(w, r, around)
-    unmet = [c for c in w.guard if not _is_among(substitute(c, names), r.guard, r.place.bounds)]
+    unmet = [c for c in w.guard if not _is_implied(substitute(c, names), r.guard, r.place.bounds)]
     rest = [d for d in range(len(w.box)) if d not in same]
     if not all(any(_limit(w, d, c, around) is not None for d in rest) for c in unmet):
         return False
@@ -132,12 +132,12 @@ def _covers(buffer: Buffer, w: Use, r: Use) -> bool:
     )
 
 
-def _is_among(condition: Expr, guard: Sequence[Expr], bounds: Bounds) -> bool:
-    """Tells whether *guard* has a condition, of which the terms of a sum may be in another order."""
+def _is_implied(condition: Expr, guard: Sequence[Expr], bounds: Bounds) -> bool:
+    """Tells whether *guard* has the condition, or a stricter limit of the same sum."""
     if condition in guard:
         return True
-    limits = [(c.a - c.b) for c in guard if isinstance(c, Lt)] if isinstance(condition, Lt) else []
-    return isinstance(condition, Lt) and any(simplify(condition.a - condition.b - d, bounds) is ZERO for d in limits)
+    limits = [c.a - c.b for c in guard if isinstance(c, Lt)] if isinstance(condition, Lt) else []
+    return isinstance(condition, Lt) and any(prove(condition.a - condition.b <= d, bounds) for d in limits)
 
 
 def _limit(use: Use, d: int, condition: Expr, around: Place) -> Expr | None:

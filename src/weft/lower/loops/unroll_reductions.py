@@ -57,6 +57,8 @@ class _Unroll(StmtRewriter):
         if steps == 1:
             return For(s.var, s.begin, s.extent, s.kind, body, s.notes)
         assert isinstance(s.extent, Const)
+        if steps == int(s.extent.value):
+            return For(s.var, s.begin, s.extent, LoopKind.UNROLLED, body, ())
         outer, inner = (Var(f"{s.var.name}_{n}", s.var.dtype) for n in range(2))
         body = substitute(body, {s.var: s.begin + outer * steps + inner})
         copies = For(inner, index(0), index(steps), LoopKind.UNROLLED, body, ())

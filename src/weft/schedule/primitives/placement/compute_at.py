@@ -8,7 +8,7 @@ for i in range(0, 6):          ->               A[i + ax] = f(i + ax)
 
 from __future__ import annotations
 
-from weft.ir import ONE, TRUE, Const, Expr, Var, index, prove
+from weft.ir import ONE, TRUE, Const, Expr, Var, index, prove, simplify
 from weft.loop import NOTHING, AxisKind, Block, Function, Range, Region, Stmt
 from weft.schedule.cursors.loop_nest import insert_beside, nest_over, parts_of
 from weft.schedule.cursors.primitive import primitive
@@ -123,7 +123,7 @@ def _needed(fn: Function, producer: Block, target_path: Path) -> dict[Var, Range
 def _ends(fn: Function, producer: Block, loop: LoopRef, ranges: dict[Var, Range], align: int) -> dict[Var, Expr]:
     """Returns the ends of the needed ranges of axes where the single consumer's guard limits them to less than the extent.
 
-    The axis that is rounded up to *align* is left out.
+    That of the axis that is rounded up to *align* is whole vectors from the range's begin.
     """
     use = _guarded_use(fn, producer)
     if use is None:
@@ -137,13 +137,23 @@ def _ends(fn: Function, producer: Block, loop: LoopRef, ranges: dict[Var, Range]
     found: dict[Var, Expr] = {}
     for counted, r in zip(steps_of_index(producer, written), read.ranges, strict=True):
         axis, step = counted or (None, 0)
-        may_end = axis in ranges and axis in spatial and axis not in longer
-        if axis is None or not may_end or step != 1 or r.extent is not ONE:
+        if axis not in ranges or axis not in spatial or step != 1 or r.extent is not ONE:
             continue
-        for limit in limits(user, at_loops(user, r.begin), inner, bounds):
-            if limit.exact and limit.last is not None and prove(limit.last + ONE <= spatial[axis], bounds):
-                found[axis] = limit.last + ONE
+        for limit in limits(user, simplify(at_loops(user, r.begin), bounds), inner, bounds):
+            if not limit.exact or limit.last is None:
+                continue
+            end = limit.last + ONE
+            if axis not in longer and prove(end <= spatial[axis], bounds):
+                found[axis] = end
+            elif axis in longer and prove(ranges[axis].begin + ranges[axis].extent <= spatial[axis], bounds):
+                found[axis] = _whole(end, ranges[axis].begin, align, bounds)
     return found
+
+
+def _whole(end: Expr, begin: Expr, align: int, bounds: Bounds) -> Expr:
+    """Returns *end*, or what is after it, so that a multiple of *align* is from *begin* to there."""
+    length = simplify(end - begin + index(align - 1), bounds)
+    return simplify(begin + length // index(align) * index(align), bounds)
 
 
 def _guarded_use(fn: Function, producer: Block) -> tuple[Block, Region, Region] | None:
