@@ -37,8 +37,8 @@ MOST_LOOP_VECTORS: Final = 4
 MOST_UNROLLED_CHOICES: Final = 8
 """The values of a digit that selects among formulas for each of which the body may be written out."""
 
-STEPS_UNROLLED: Final = (4, 3, 2)
-"""Steps of a register tile's reduction that may be one iteration of its loop, the more the better."""
+STEPS_UNROLLED: Final = (4, 3, 2, 7, 5)
+"""Steps of a register tile's reduction that may be one iteration of its loop, the best first: 8 are no faster than 4."""
 
 MOST_UNROLLED_SUMS: Final = 64
 """Multiply-adds of vectors in such an iteration."""
@@ -95,7 +95,9 @@ def unrolled_steps(length: int, sums: int, kept: int, target: Target) -> int:
     by 4 x 4 taps, in tiles of 4 places by three vectors, take 0.5 of the time one by one (Zen 4 held to AVX2, 2026-11-28).
 
     On a core that another thread shares, which gives it every other cycle of the decoder, 4 steps of 10 take 0.84 of the time of
-    one by one; on a core of its own 0.97 (EPYC 7003, 2026-11-25; docs/design/0014).
+    one by one; on a core of its own 0.97 (EPYC 7003, 2026-11-25; docs/design/0014). Loops of so few steps that none is left pay
+    the most: 42 of 150 random operators, whose taps are 2 to 4, take 0.92 of the time (geometric mean; 0.71 to 1.06), and 53
+    channels of 20 x 20 places by 1 x 3 taps, whose tiles of 5 places by two vectors keep 5 elements, 0.7 (Zen 3, 2026-11-30).
     """
     if target.isa.vector_registers > FEW_REGISTERS or sums < 2:
         return 1

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from tests.lower.running import before_and_after
 
-from weft.loop import For, parse_program, statements
+from weft.loop import For, LoopKind, parse_program, statements
 from weft.lower.loops.unroll_reductions import unroll_reductions
 from weft.targets import Target, cpu
 
@@ -30,9 +30,10 @@ def main(A: f32[{rows * depth}], B: f32[{8 * depth}], C: f32[{8 * rows}]):
 
 
 def extents(text: str, target: Target = AVX2) -> list[str]:
-    """The extents of the loops over steps."""
-    program = unroll_reductions(parse_program(text), target)
-    return [str(s.extent) for s in statements(program.entry.body) if isinstance(s, For) and s.var.name.startswith("k")]
+    """The extents of the loops over steps, with a plus sign for unrolled ones."""
+    found = statements(unroll_reductions(parse_program(text), target).entry.body)
+    loops = [s for s in found if isinstance(s, For) and s.var.name.startswith("k")]
+    return [f"{s.extent}{'+' if s.kind is LoopKind.UNROLLED else ''}" for s in loops]
 
 
 def test_four_steps_an_iteration(golden: Callable[[str], None]) -> None:
@@ -42,16 +43,37 @@ def test_four_steps_an_iteration(golden: Callable[[str], None]) -> None:
 @pytest.mark.parametrize(
     ("depth", "rows", "found"),
     [
-        (64, 12, ["16", "4"]),
-        (6, 12, ["3", "2"]),
-        (64, 20, ["32", "2"]),
+        (64, 12, ["16", "4+"]),
+        (6, 12, ["2", "3+"]),
+        (64, 20, ["32", "2+"]),
+        (35, 8, ["5", "7+"]),
+        (25, 12, ["5", "5+"]),
+        (11, 5, ["11"]),
         (7, 12, ["7"]),
-        (4, 12, ["2", "2"]),
         (64, 40, ["64"]),
     ],
 )
 def test_as_many_as_divide_the_reduction_and_stay_short(depth: int, rows: int, found: list[str]) -> None:
     assert extents(tile(depth, rows)) == found
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4, 5, 7])
+def test_a_loop_of_few_steps_is_unrolled_as_a_whole(depth: int) -> None:
+    assert extents(tile(depth, 9)) == [f"{depth}+"]
+
+
+def test_the_loop_around_few_steps_is_innermost_then() -> None:
+    text = """
+def main(A: f32[64], B: f32[192], C: f32[64]):
+    T = alloc("register", f32[64])
+    for k in range(0, 12):
+        for k1 in range(0, 2):
+            for i in unrolled(0, 8):
+                T[ramp(i * 8, 1, 8)] = T[ramp(i * 8, 1, 8)] + broadcast(A[i * 8 + k1], 8) * B[ramp(k * 16 + k1 * 8, 1, 8)]
+    for i in unrolled(0, 8):
+        C[ramp(i * 8, 1, 8)] = T[ramp(i * 8, 1, 8)]
+"""
+    assert extents(text) == ["3", "4+", "2+"]
 
 
 def windows(rows: int, columns: int, apart: int = 1) -> str:
@@ -71,10 +93,15 @@ def main(A: f32[{rows * apart + 4}], B: f32[{4 * 8 * columns}], C: f32[{8 * rows
 
 
 def test_taps_of_neighbouring_windows_stay_apart_where_registers_are_full() -> None:
-    """LLVM keeps the elements that the next step reads again: beside 9 sums and three vectors there is room for three."""
-    assert extents(windows(3, 3)) == ["2", "2"]
+    """LLVM keeps the elements that the next step reads again: beside 9 sums and three vectors there is room for three.
+
+    One of five beside 10 sums and two vectors is loaded when it is multiplied with.
+    """
+    assert extents(windows(3, 3)) == ["4+"]
+    assert extents(windows(5, 2)) == ["4+"]
     assert extents(windows(4, 3)) == ["4"]
-    assert extents(windows(4, 3, apart=8)) == ["2", "2"]
+    assert extents(windows(6, 2)) == ["4"]
+    assert extents(windows(4, 3, apart=8)) == ["4+"]
 
 
 def test_loops_of_others_stay() -> None:

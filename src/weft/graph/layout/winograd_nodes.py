@@ -16,11 +16,11 @@ def weight_phases(new: Graph, weight: Value, name: str, layer: Layer) -> Value:
     """
     window = layer.window
     if window is not None:
-        _, channels, _, *kernel = weight.shape
+        outputs, channels, _, *kernel = weight.shape
         frames = new.add("transpose", [weight], perm=(0, 2, 1, 3, 4), name=f"{name}_frames")
-        apart = new.add("reshape", [frames], shape=(layer.outputs * window.taps, channels, *kernel))
+        apart = new.add("reshape", [frames], shape=(outputs * window.taps, channels, *kernel))
         phases = _in_phases(new, apart, name, layer)
-        of_taps = layer.outputs, window.taps * layer.inputs, *phases.shape[2:]
+        of_taps = outputs, window.taps * layer.inputs, *phases.shape[2:]
         return new.add("reshape", [phases], shape=of_taps, name=f"{name}_taps")
     return _in_phases(new, weight, name, layer)
 

@@ -66,8 +66,8 @@ class Channels:
     """The channels of a layer: the sizes of its *weight*, and the blocks that channels are *read* in and made in.
 
     The weight is [outputs, inputs, height, width], or has the taps along frames before these. The outputs' channels are in
-    blocks of *block*, the inputs' in blocks of *read*: as many or one, or *any_part* of them. A *changing* weight is transformed
-    in each call.
+    blocks of *block*, the inputs' in blocks of *read*: as many or one, or *any_part* of them; the last of either need not be full.
+    A *changing* weight is transformed in each call.
     """
 
     weight: tuple[int, ...]
@@ -110,7 +110,9 @@ def layer_at(places: Sequence[int], strides: Sequence[int], channels: Channels, 
     images, *depth, height, width = places
     sh, sw = strides[-2:]
     taps = {-(-k // s) for k, s in zip(kernel[-2:], (sh, sw), strict=True)}
-    if len(taps) > 1 or not taps <= set(TAPS) or outputs % block or inputs % read:
+    if len(taps) > 1 or not taps <= set(TAPS):
+        return None
+    if inputs % read and (depth or sh * sw > 1):  # phases, and the taps of frames, are as many channels of the products
         return None
     if read not in (1, block) and (block % read or not channels.any_part):
         return None
@@ -120,7 +122,7 @@ def layer_at(places: Sequence[int], strides: Sequence[int], channels: Channels, 
         height,
         width,
         inputs * sh * sw,
-        outputs,
+        -(-outputs // block) * block,
         taps.pop(),
         inputs * prod(kernel),
         (sh, sw),

@@ -8,6 +8,8 @@
 The counter, the pointers and the branch of a loop are then issued once for several steps, and parts of lines that these read one
 after another are prefetched as one (`inject_prefetches`). Prefetches for a later step are then for a later iteration, rounded up.
 
+A loop of so few steps is unrolled as a whole, and the one around it may be the innermost then.
+
 Steps of which one reads elements again that another has read, such as those over the taps of neighbouring windows, stay apart
 where no registers are left to keep these in.
 """
@@ -46,7 +48,7 @@ def unroll_reductions(program: Program, target: Target) -> Program:
 
 
 class _Unroll(StmtRewriter):
-    """Unrolls inner loops first; none around an unrolled one is innermost."""
+    """Unrolls inner loops first; none is innermost around one of which a loop is left."""
 
     def __init__(self, target: Target) -> None:
         self.target = target

@@ -100,9 +100,9 @@ def conv2d_winograd(
     the power of two that `whole_matrices` makes them larger by.
 
     *kernel* is (KH, KW), of which a window of *strides* has as many taps in both dimensions: u is that of the phases. Tiles are
-    *tile* x *tile* outputs; *mixed* ones are as many, but some have a row or a column less. *channels* is OC; bias
-    [OC/block, block]. A *patch* is (images, rows, columns) of tiles that may be computed by themselves, through all stages; the
-    images are a divisor of N, or frames and a divisor of OD. Without one, all tiles are together.
+    *tile* x *tile* outputs; *mixed* ones are as many, but some have a row or a column less. *channels* is OC, or that of
+    whole blocks; bias [OC/block, block]. A *patch* is (images, rows, columns) of tiles that may be computed by themselves,
+    through all stages; the images are a divisor of N, or frames and a divisor of OD. Without one, all tiles are together.
     """
     *depth, sh, sw = strides
     dims = len(strides)

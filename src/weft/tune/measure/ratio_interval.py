@@ -66,7 +66,7 @@ def ratios(times: Sequence[float], beside: Sequence[float]) -> list[float]:
 def is_clearly_worse(times: Sequence[float], beside: Sequence[float], factor: float) -> bool:
     """Tells whether the best of *times* is above *factor* times the (upper) median of those measured beside them.
 
-    Of two turns that is the slower one: the mean of both would call a kernel slower than itself where one turn of each was disturbed.
+    Of two turns that is the slower one: the mean of both would call a kernel slower than itself where one turn was disturbed.
     """
     return bool(times and beside) and min(times) > factor * median_high(beside)
 

@@ -20,13 +20,14 @@ from weft.targets import cpu
 FOUR = cpu("sse4")
 
 
-def convolution(kernel: int, stride: int, channels: int = 16, size: int = 16) -> Graph:
+def convolution(kernel: int, stride: int, channels: int = 16, size: int = 16, outputs: int = 16) -> Graph:
+    """Returns a convolution of images [1, *channels*, *size*, *size*]."""
     g = Graph("convolution")
     x = g.input("x", (1, channels, size, size), f32)
     scale = np.float32((2 / (channels * kernel**2)) ** 0.5)  # so that the outputs are about as large as the inputs
-    w = g.constant(random_array((16, channels, kernel, kernel)) * scale, "w")
+    w = g.constant(random_array((outputs, channels, kernel, kernel)) * scale, "w")
     attributes: dict[str, Any] = {"strides": (stride, stride), "pads": (1, 1, 1, 1), "dilations": (1, 1), "group": 1}
-    g.output(g.add("conv2d", [x, w, constant(g, 16)], **attributes), "y")
+    g.output(g.add("conv2d", [x, w, constant(g, outputs)], **attributes), "y")
     return g
 
 
@@ -45,16 +46,50 @@ def test_windows_of_other_sizes_stay(kernel: int, stride: int) -> None:
     assert "conv2d_winograd" not in ops(apply_pass(blocked, lambda g: choose_winograd(g, Choosing(FOUR))))
 
 
+@pytest.mark.parametrize(("channels", "outputs", "read"), [(16, 17, 4), (13, 16, 1), (31, 13, 4), (14, 29, 1)])
+def test_blocks_of_channels_need_not_be_full(channels: int, outputs: int, read: int) -> None:
+    """31 channels are in blocks of 4, of which the products leave out the last place; 13 are each alone."""
+    blocked = choose_layouts(convolution(3, 1, channels, outputs=outputs), Choosing(FOUR))
+    made = apply_pass(blocked, lambda g: choose_winograd(g, Choosing(FOUR)))
+    [node] = [n for n in made.nodes if n.op == "conv2d_winograd"]
+    assert node.attribute("channels") == -(-outputs // 4) * 4
+    [x] = [v for v in node.inputs[:1] if v is not None]
+    assert str(x.shape[-1]) == str(read)
+
+
+def test_blocks_that_are_not_full_go_from_one_to_the_next() -> None:
+    g = Graph("convolutions")
+    attributes: dict[str, Any] = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "group": 1}
+    first, second = (g.constant(random_array((n, 31, 3, 3)) * np.float32(0.05), f"w{n}") for n in (31, 13))
+    made = g.add("relu", [g.add("conv2d", [g.input("x", (1, 31, 16, 16), f32), first], **attributes)])
+    g.output(g.add("conv2d", [made, second], **attributes), "y")
+    blocked = choose_layouts(g, Choosing(FOUR))
+    found = ops(apply_pass(blocked, lambda g: choose_winograd(g, Choosing(FOUR))))
+    assert found.count("conv2d_winograd") == 2
+    assert found.count("unpack_channels") == 1
+
+
+def test_channels_of_phases_fill_their_blocks() -> None:
+    blocked = choose_layouts(convolution(4, 2, 31, outputs=32), Choosing(FOUR))
+    assert "conv2d_winograd" not in ops(apply_pass(blocked, lambda g: choose_winograd(g, Choosing(FOUR))))
+    blocked = choose_layouts(convolution(4, 2, 32, outputs=31), Choosing(FOUR))
+    assert "conv2d_winograd" in ops(apply_pass(blocked, lambda g: choose_winograd(g, Choosing(FOUR))))
+
+
 def volumes(
-    kernel: tuple[int, ...], strides: tuple[int, ...], pads: tuple[int, ...], size: tuple[int, ...] = (2, 16, 6, 12, 12)
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...],
+    pads: tuple[int, ...],
+    size: tuple[int, ...] = (2, 16, 6, 12, 12),
+    outputs: int = 16,
 ) -> Graph:
-    """Returns a convolution of volumes [N, C, D, H, W] with 16 outputs."""
+    """Returns a convolution of volumes [N, C, D, H, W]."""
     g = Graph("convolution")
     x = g.input("x", size, f32)
     scale = np.float32((2 / (size[1] * np.prod(kernel))) ** 0.5)
-    w = g.constant(random_array((16, size[1], *kernel)) * scale, "w")
+    w = g.constant(random_array((outputs, size[1], *kernel)) * scale, "w")
     attributes: dict[str, Any] = {"strides": strides, "pads": pads, "dilations": (1, 1, 1), "group": 1}
-    g.output(g.add("conv2d", [x, w, constant(g, 16)], **attributes), "y")
+    g.output(g.add("conv2d", [x, w, constant(g, outputs)], **attributes), "y")
     return g
 
 
@@ -91,6 +126,12 @@ def test_volumes_mean_the_same(kernel: tuple[int, ...], strides: tuple[int, ...]
     blocked = choose_layouts(volumes(kernel, strides, pads), Choosing(FOUR))
     made = apply_pass(blocked, lambda g: choose_winograd(g, with_patch(None)))
     assert "conv2d_winograd" in ops(made)
+
+
+def test_blocks_of_outputs_of_volumes_need_not_be_full() -> None:
+    blocked = choose_layouts(volumes((3, 3, 3), (1, 1, 1), (1,) * 6, outputs=17), Choosing(FOUR))
+    made = apply_pass(blocked, lambda g: choose_winograd(g, with_patch(None)))
+    assert [n.attribute("channels") for n in made.nodes if n.op == "conv2d_winograd"] == [20]
 
 
 def test_frames_that_padding_moves_are_not_the_input() -> None:

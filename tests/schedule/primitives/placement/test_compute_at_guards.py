@@ -107,3 +107,30 @@ def main(X: f32[24], B: f32[21]):
         made = {x.name: len(conjuncts(x.predicate)) for x in blocks_in(s.function.body)}
         assert made == {"A": int(guarded), "B": 1}
         same_results(before, s.program)
+
+
+PANELS = """
+def main(X: f32[3, 24], B: f32[61]):
+    A = alloc("global", f32[3, 24])
+    for p in range(0, 3):
+        for i in range(0, 24):
+            with block("A", vp=spatial(3, p), vi=spatial(24, i)):
+                A[vp, vi] = X[vp, vi] * 2.0
+    for j in range(0, 61):
+        with block("B", vj=spatial(61, j)):
+            B[vj] = A[vj // 24, vj % 24] + 1.0
+"""
+
+
+def test_the_last_of_panels_is_computed_as_far_as_it_is_read_in_whole_vectors() -> None:
+    """Of the third panel 13 columns are read: two vectors of 8; the allocation moves into the loop over panels all the same."""
+    before = parse_program(PANELS)
+    for align, end in ((8, "64"), (4, "64"), (6, "66"), (12, None)):
+        s = Schedule(before)
+        outer, _ = s.split(loop(s, "j"), [None, 24])
+        s.compute_at(s.block("A"), outer, align=align)
+        [guard] = [str(x.predicate) for x in blocks_in(s.function.body) if x.name == "A"]
+        assert guard.endswith(f"< {end}") if end else guard == "True"
+        text = print_program(place_allocations(s.program))
+        assert text.index("j_0 in") < text.index("alloc")
+        same_results(before, s.program)

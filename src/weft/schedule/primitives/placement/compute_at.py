@@ -8,7 +8,7 @@ for i in range(0, 6):          ->               A[i + ax] = f(i + ax)
 
 from __future__ import annotations
 
-from weft.ir import ONE, TRUE, Const, Expr, Var, index, prove, simplify
+from weft.ir import ONE, TRUE, Bounds, Const, Expr, Var, index, prove, simplify
 from weft.loop import NOTHING, AxisKind, Block, Function, Range, Region, Stmt
 from weft.schedule.cursors.loop_nest import insert_beside, nest_over, parts_of
 from weft.schedule.cursors.primitive import primitive
