@@ -66,7 +66,7 @@ class Channels:
     """The channels of a layer: the sizes of its *weight*, and the blocks that channels are *read* in and made in.
 
     The weight is [outputs, inputs, height, width], or has the taps along frames before these. The outputs' channels are in
-    blocks of *block*, the inputs' in blocks of *read*: as many or one, or *any_part* of them; the last of either need not be full.
+    blocks of *block*, the inputs' in blocks of *read*: as many or one, or *any_part* of them; the last of either may be in part.
     A *changing* weight is transformed in each call.
     """
 
