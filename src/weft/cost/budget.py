@@ -40,6 +40,9 @@ MOST_UNROLLED_CHOICES: Final = 8
 STEPS_UNROLLED: Final = (4, 3, 2, 7, 5)
 """Steps of a register tile's reduction that may be one iteration of its loop, the best first: 8 are no faster than 4."""
 
+FEWEST_UNEVEN_STEPS: Final = 32
+"""Steps from which on some may be left over, which follow the loop."""
+
 MOST_UNROLLED_SUMS: Final = 64
 """Multiply-adds of vectors in such an iteration."""
 
@@ -90,18 +93,21 @@ def code_budget(target: Target) -> CodeBudget:
 def unrolled_steps(length: int, sums: int, kept: int, target: Target) -> int:
     """Returns how many steps, *sums* multiply-adds of vectors each, a reduction of *length* steps does in one iteration.
 
-    Of the elements that a step reads, *kept* stay in registers for the next, if both are in an iteration. Where there is no room
-    for them beside the sums and the vectors they are multiplied with, sums go through memory: 3 channels of 29 x 28 places to 45
-    by 4 x 4 taps, in tiles of 4 places by three vectors, take 0.5 of the time one by one (Zen 4 held to AVX2, 2026-11-28).
+    Of a long reduction some may be left over. Of the elements that a step reads, *kept* stay in registers for the next, if both
+    are in an iteration. Where there is no room for them beside the sums and the vectors they are multiplied with, sums go through
+    memory: 3 channels of 29 x 28 places to 45 by 4 x 4 taps, in tiles of 4 places by three vectors, take 0.5 of the time one by
+    one (Zen 4 held to AVX2, 2026-11-28).
 
     On a core that another thread shares, which gives it every other cycle of the decoder, 4 steps of 10 take 0.84 of the time of
     one by one; on a core of its own 0.97 (EPYC 7003, 2026-11-25; docs/design/0014). Loops of so few steps that none is left pay
     the most: 42 of 150 random operators, whose taps are 2 to 4, take 0.92 of the time (geometric mean; 0.71 to 1.06), and 53
-    channels of 20 x 20 places by 1 x 3 taps, whose tiles of 5 places by two vectors keep 5 elements, 0.7 (Zen 3, 2026-11-30).
+    channels of 20 x 20 places by 1 x 3 taps, whose tiles of 5 places by two vectors keep 5 elements, 0.7. Products of 69 to 743
+    terms, numbers that 4 does not divide, take 0.85 to 0.98 (Zen 3, 2026-11-30).
     """
     if target.isa.vector_registers > FEW_REGISTERS or sums < 2:
         return 1
     if kept and sums + kept + sums // kept > target.isa.vector_registers + LATE_LOADS:
         return 1
-    fits = (n for n in STEPS_UNROLLED if length % n == 0 and n * sums <= MOST_UNROLLED_SUMS)
-    return next(fits, 1)
+    short = [n for n in STEPS_UNROLLED if n * sums <= MOST_UNROLLED_SUMS]
+    usual = short[0] if short and length >= FEWEST_UNEVEN_STEPS else 1
+    return next((n for n in short if length % n == 0), usual)

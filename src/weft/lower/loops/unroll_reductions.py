@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from weft.cost import unrolled_steps
-from weft.ir import Const, Var, index, linear_terms, substitute
+from weft.ir import Const, Expr, Var, index, linear_terms, substitute
 from weft.loop import (
     PREFETCH,
     Call,
@@ -36,6 +36,7 @@ from weft.loop import (
     Store,
     loads,
     own_exprs,
+    seq,
     sub_statements,
 )
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, map_functions
@@ -62,10 +63,12 @@ class _Unroll(StmtRewriter):
         if steps == int(s.extent.value):
             return For(s.var, s.begin, s.extent, LoopKind.UNROLLED, body, ())
         outer, inner = (Var(f"{s.var.name}_{n}", s.var.dtype) for n in range(2))
-        body = substitute(body, {s.var: s.begin + outer * steps + inner})
-        copies = For(inner, index(0), index(steps), LoopKind.UNROLLED, body, ())
+        copies = _copies(s, body, inner, outer * steps, steps)
         notes = tuple([_of_iterations(n, steps) for n in s.notes])
-        return For(outer, index(0), index(int(s.extent.value) // steps), s.kind, copies, notes)
+        times, left = divmod(int(s.extent.value), steps)
+        loop = For(outer, index(0), index(times), s.kind, copies, notes)
+        last = Var(f"{s.var.name}_last", s.var.dtype)
+        return seq(loop, _copies(s, body, last, index(times * steps), left)) if left else loop
 
     def _steps(self, s: For, body: Stmt) -> int:
         """Returns how many steps an iteration is to have: several in a loop of known length over sums in registers alone."""
@@ -77,6 +80,11 @@ class _Unroll(StmtRewriter):
         sums = sum(times for x, times in found if isinstance(x, Store))
         kept = max([_kept(n, s.var, found) for x, _ in found for e in own_exprs(x) for n in loads(e)], default=0)
         return unrolled_steps(int(s.extent.value), sums, kept, self.target)
+
+
+def _copies(s: For, body: Stmt, step: Var, begin: Expr, count: int) -> For:
+    """Returns *count* steps of *s*, from number *begin* on, unrolled."""
+    return For(step, index(0), index(count), LoopKind.UNROLLED, substitute(body, {s.var: s.begin + begin + step}), ())
 
 
 def _kept(n: Load, step: Var, found: Sequence[tuple[Stmt, int]]) -> int:
