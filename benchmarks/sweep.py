@@ -77,7 +77,7 @@ class Sweep:
         if out != reference:
             found = compare(out, reference, self.options.tol)
             if not found["ok"]:
-                row["errors"][engine] = found.get("why", f"differs by {found['max_rel']:.1e}")
+                row["errors"][engine] = found.get("why") or f"differs by {found['max_rel']:.1e}"
         return True
 
     def close(self) -> None:

@@ -112,7 +112,7 @@ def layer_at(places: Sequence[int], strides: Sequence[int], channels: Channels, 
     taps = {-(-k // s) for k, s in zip(kernel[-2:], (sh, sw), strict=True)}
     if len(taps) > 1 or not taps <= set(TAPS):
         return None
-    if inputs % read and (depth or sh * sw > 1):  # phases, and the taps of frames, are as many channels of the products
+    if inputs % read and sh * sw > 1:  # what fills up the blocks of a phase would be among the channels of the products
         return None
     if read not in (1, block) and (block % read or not channels.any_part):
         return None

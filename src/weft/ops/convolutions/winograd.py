@@ -198,13 +198,14 @@ def _product(v: Tensor, u: Tensor, points: Points, frames: Frames) -> _Product:
     (a, c), (b, d) = points.begin, points.end
     terms = None if v.dtype.is_float else reduce_axis(u.shape[5], "term")
     tap = [] if frames.taps == 1 else [reduce_axis(frames.taps, "tap")]
-    k = reduce_axis(v.shape[4] if tap else u.shape[3], "k")
+    inputs = sized(u.shape[3] // frames.taps)[0]  # v may have more, where its last block is filled up
+    k = reduce_axis(inputs, "k")
 
     def contraction(g: Expr, p: Expr, q: Expr, t: Expr, o: Expr, j: Expr) -> object:
         row, matrix = (g, p + a, q + c, t + points.first), (p + a, q + c, o, k, j)
         if tap:
             (*at, tile), [f] = row, tap
-            of_tap = p + a, q + c, o, f * v.shape[4] + k, j
+            of_tap = p + a, q + c, o, f * inputs + k, j
             return sum_(v[*at, tile + f * points.parts[0].tiles.in_frame, k] * u[of_tap], [f, k])
         if terms is None:
             return sum_(v[*row, k] * u[matrix], [k])

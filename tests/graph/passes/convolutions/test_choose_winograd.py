@@ -128,9 +128,11 @@ def test_volumes_mean_the_same(kernel: tuple[int, ...], strides: tuple[int, ...]
     assert "conv2d_winograd" in ops(made)
 
 
-def test_blocks_of_outputs_of_volumes_need_not_be_full() -> None:
-    blocked = choose_layouts(volumes((3, 3, 3), (1, 1, 1), (1,) * 6, outputs=17), Choosing(FOUR))
-    made = apply_pass(blocked, lambda g: choose_winograd(g, with_patch(None)))
+@pytest.mark.parametrize(("channels", "strides"), [(6, (1, 1, 1)), (16, (2, 1, 1)), (31, (1, 1, 1)), (6, (1, 2, 2))])
+def test_blocks_of_channels_of_volumes_need_not_be_full(channels: int, strides: tuple[int, ...]) -> None:
+    """Of 6 channels each is alone, and the last block of transformed ones is filled up; 31 are in blocks."""
+    graph = volumes((3, 3, 3), strides, (1,) * 6, (1, channels, 4, 12, 12), outputs=17)
+    made = apply_pass(choose_layouts(graph, Choosing(FOUR)), lambda g: choose_winograd(g, with_patch(None)))
     assert [n.attribute("channels") for n in made.nodes if n.op == "conv2d_winograd"] == [20]
 
 
