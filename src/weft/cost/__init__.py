@@ -13,7 +13,8 @@ from weft.cost.at_sizes import cycles_at
 from weft.cost.graph.arithmetic import multiply_cycles
 from weft.cost.budget import (
     LARGEST_ON_STACK, LONG_BORDER, MOST_LOOP_VECTORS, MOST_REMAINDERS, MOST_STREAMS, MOST_UNROLLED_CHOICES, MOST_UNSWITCHED,
-    SHORTEST_CUT_VECTOR, SMALL_PART, SMALLEST_PLANNED_BUFFER, UNROLLED_VECTORS, CodeBudget, code_budget, unrolled_steps,
+    NO_REUSE, SHORTEST_CUT_VECTOR, SMALL_PART, SMALLEST_PLANNED_BUFFER, UNROLLED_VECTORS, CodeBudget, Reuse, code_budget,
+    unrolled_steps,
 )
 from weft.cost.demand import Demand, fma_cycles, l2_cycles, l3_cycles, load_cycles, memory_cycles
 from weft.cost.effort import (
@@ -154,7 +155,7 @@ __all__ = [
     "MOST_LOOP_VECTORS", "MOST_OPEN_TILES", "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_SIZES_OF_ELEMENTS",
     "MOST_STREAMS", "MOST_UNROLLED_CHOICES",
     "MOST_UNROLLED_STEPS", "MOST_UNSWITCHED", "MOST_WINDOW_TAPS", "MatrixTile", "MatrixTileProblem", "MergeAxes",
-    "NARROW_BLOCK", "NEAR_STEPS", "NO_ROWS", "NO_TILE", "NarrowFactors", "NarrowWeight", "ORDER_BEAMS", "ORDER_STEPS",
+    "NARROW_BLOCK", "NEAR_STEPS", "NO_REUSE", "NO_ROWS", "NO_TILE", "NarrowFactors", "NarrowWeight", "ORDER_BEAMS", "ORDER_STEPS",
     "OPEN_COLUMNS", "OPEN_ROWS",
     "OnePass", "OpenSize", "Order", "OrderProblem", "OuterOrder", "PACKED_AT_ONCE", "PANEL_VECTORS", "PLACEMENT_EXCHANGES",
     "INLINED_CALLS", "NESTED_CALLS", "PackPanel",
@@ -163,7 +164,7 @@ __all__ = [
     "PrefixChunk",
     "Prefetch", "PrefetchSteps", "Probe", "Question", "RANGE_DEPTH", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
     "RightOperand", "RightProblem", "RoundedAttention", "RoundedFactors",
-    "ReductionParts", "RowBlock", "RowGroup", "RowThreads", "RowsAtOnce", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE",
+    "ReductionParts", "Reuse", "RowBlock", "RowGroup", "RowThreads", "RowsAtOnce", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE",
     "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHORT_TRANSFORM", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED",
     "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "SharePatches", "SharedColumns",
     "NodeWork", "RunOn", "crossing_time", "device_time", "processor_time", "work_of",

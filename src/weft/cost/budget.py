@@ -40,6 +40,9 @@ MOST_UNROLLED_CHOICES: Final = 8
 STEPS_UNROLLED: Final = (4, 3, 2, 7, 5)
 """Steps of a register tile's reduction that may be one iteration of its loop, the best first: 8 are no faster than 4."""
 
+STRIDED_STEPS_UNROLLED: Final = (4, 2)
+"""Those of tiles that read *strided* vectors."""
+
 FEWEST_UNEVEN_STEPS: Final = 32
 """Steps from which on some may be left over, which follow the loop."""
 
@@ -90,13 +93,27 @@ def code_budget(target: Target) -> CodeBudget:
     )
 
 
-def unrolled_steps(length: int, sums: int, kept: int, target: Target) -> int:
+@dataclass(frozen=True, order=True)
+class Reuse:
+    """The elements that a tile keeps in registers because it reads them again *after* so many steps of its reduction."""
+
+    kept: int
+    after: int
+
+
+NO_REUSE: Final = Reuse(0, 1)
+
+
+def unrolled_steps(length: int, sums: int, reuse: Reuse, target: Target, *, strided: bool = False) -> int:
     """Returns how many steps, *sums* multiply-adds of vectors each, a reduction of *length* steps does in one iteration.
 
-    Of a long reduction some may be left over. Of the elements that a step reads, *kept* stay in registers for the next, if both
-    are in an iteration. Where there is no room for them beside the sums and the vectors they are multiplied with, sums go through
-    memory: 3 channels of 29 x 28 places to 45 by 4 x 4 taps, in tiles of 4 places by three vectors, take 0.5 of the time one by
-    one (Zen 4 held to AVX2, 2026-11-28).
+    Of a long reduction some may be left over. Elements that a step reads again are kept in registers, if the one that read them
+    before is in the same iteration. Where there is no room for them beside the sums and the vectors they are multiplied with,
+    sums go through memory: 3 channels of 29 x 28 places to 45 by 4 x 4 taps, in tiles of 4 places by three vectors, take 0.5 of
+    the time one by one (Zen 4 held to AVX2, 2026-11-28); and 7 channels of 676 places to 69 by 9 taps with a stride of two, where
+    the step after the next reads elements again, 0.5 of that of three at once (Zen 3, 2026-11-30).
+
+    Where vectors are *strided*, LLVM shuffles those of several steps out of the same loads, for which there are no registers.
 
     On a core that another thread shares, which gives it every other cycle of the decoder, 4 steps of 10 take 0.84 of the time of
     one by one; on a core of its own 0.97 (EPYC 7003, 2026-11-25; docs/design/0014). Loops of so few steps that none is left pay
@@ -106,8 +123,10 @@ def unrolled_steps(length: int, sums: int, kept: int, target: Target) -> int:
     """
     if target.isa.vector_registers > FEW_REGISTERS or sums < 2:
         return 1
-    if kept and sums + kept + sums // kept > target.isa.vector_registers + LATE_LOADS:
-        return 1
-    short = [n for n in STEPS_UNROLLED if n * sums <= MOST_UNROLLED_SUMS]
+    kept, room = reuse.kept, target.isa.vector_registers + LATE_LOADS
+    most = reuse.after if kept and sums + kept + max(1, sums * reuse.after // kept) > room else length
+    short = [n for n in STEPS_UNROLLED if n * sums <= MOST_UNROLLED_SUMS and n <= most]
+    if strided:
+        return next((n for n in short if n in STRIDED_STEPS_UNROLLED and n < length and length % n == 0), 1)
     usual = short[0] if short and length >= FEWEST_UNEVEN_STEPS else 1
     return next((n for n in short if length % n == 0), usual)

@@ -103,7 +103,15 @@ def test_taps_of_neighbouring_windows_stay_apart_where_registers_are_full() -> N
     assert extents(windows(5, 2)) == ["4+"]
     assert extents(windows(4, 3)) == ["4"]
     assert extents(windows(6, 2)) == ["4"]
+    assert extents(windows(4, 3, apart=2)) == ["2", "2+"]  # the step after the next is the first to read one again
+    assert extents(windows(2, 3, apart=2)) == ["4+"]
     assert extents(windows(4, 3, apart=8)) == ["4+"]
+
+
+def test_steps_that_read_strided_vectors_share_loads() -> None:
+    strided = tile(9, 5).replace("B[ramp(k * 8, 1, 8)]", "B[ramp(k, 2, 8)]")
+    assert extents(strided) == ["9"]
+    assert extents(strided.replace("range(0, 9", "range(0, 8")) == ["2", "4+"]
 
 
 def test_loops_of_others_stay() -> None:

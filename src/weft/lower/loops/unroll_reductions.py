@@ -17,10 +17,10 @@ where no registers are left to keep these in.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import prod
+from math import lcm, prod
 
-from weft.cost import unrolled_steps
-from weft.ir import Const, Expr, Var, index, linear_terms, substitute
+from weft.cost import NO_REUSE, Reuse, unrolled_steps
+from weft.ir import ONE, Const, Expr, Ramp, Var, index, linear_terms, substitute
 from weft.loop import (
     PREFETCH,
     Call,
@@ -78,8 +78,10 @@ class _Unroll(StmtRewriter):
         if not all(_is_of_a_tile(x) for x, _ in found):
             return 1
         sums = sum(times for x, times in found if isinstance(x, Store))
-        kept = max([_kept(n, s.var, found) for x, _ in found for e in own_exprs(x) for n in loads(e)], default=0)
-        return unrolled_steps(int(s.extent.value), sums, kept, self.target)
+        read = [n for x, _ in found for e in own_exprs(x) for n in loads(e)]
+        length, strided = int(s.extent.value), any(map(_is_strided, read))
+        reuse = max([r for n in read if (r := _reuse(n, s.var, found)).after < length], default=NO_REUSE)
+        return unrolled_steps(length, sums, reuse, self.target, strided=strided)
 
 
 def _copies(s: For, body: Stmt, step: Var, begin: Expr, count: int) -> For:
@@ -87,23 +89,30 @@ def _copies(s: For, body: Stmt, step: Var, begin: Expr, count: int) -> For:
     return For(step, index(0), index(count), LoopKind.UNROLLED, substitute(body, {s.var: s.begin + begin + step}), ())
 
 
-def _kept(n: Load, step: Var, found: Sequence[tuple[Stmt, int]]) -> int:
-    """Returns how many elements that *n* reads in a step are read by the next one, too: windows of neighbouring places overlap.
+def _reuse(n: Load, step: Var, found: Sequence[tuple[Stmt, int]]) -> Reuse:
+    """Returns how many of the elements that *n* reads are read again, and after how many steps: neighbouring windows overlap.
 
     LLVM keeps them in registers in between.
     """
     tile = {x.var: int(x.extent.value) for x, _ in found if isinstance(x, For) and isinstance(x.extent, Const)}
     terms = None if n.dtype.lanes > 1 else linear_terms(n.indices[0], [step, *tile])
     onward = None if terms is None else terms[0].get(step)
-    if terms is None or not isinstance(onward, Const):
-        return 0
-    read = {v: int(c.value) for v, c in terms[0].items() if v in tile and isinstance(c, Const) and c.value}
-    overlaps = [v for v, c in read.items() if onward.value % c == 0 and 0 < onward.value // c < tile[v]]
-    return prod([tile[v] for v in read]) if overlaps else 0
+    if terms is None or not isinstance(onward, Const) or not onward.value:
+        return NO_REUSE
+    read = {v: abs(int(c.value)) for v, c in terms[0].items() if v in tile and isinstance(c, Const) and c.value}
+    by = abs(int(onward.value))
+    after = [lcm(c, by) // by for v, c in read.items() if lcm(c, by) // c < tile[v]]
+    return Reuse(prod([tile[v] for v in read]) * min(after), min(after)) if after else NO_REUSE
 
 
 def _of_iterations(note: Note, steps: int) -> Note:
     return Prefetch(note.buffer, -(-note.distance // steps)) if isinstance(note, Prefetch) else note
+
+
+def _is_strided(n: Load) -> bool:
+    """Tells whether *n* is a vector of elements that are not neighbours."""
+    at = n.indices[0]
+    return n.dtype.lanes > 1 and not (isinstance(at, Ramp) and at.stride is ONE)
 
 
 def _is_of_a_tile(s: Stmt) -> bool:
