@@ -41,7 +41,7 @@ STEPS_UNROLLED: Final = (4, 3, 2, 7, 5)
 """Steps of a register tile's reduction that may be one iteration of its loop, the best first: 8 are no faster than 4."""
 
 STRIDED_STEPS_UNROLLED: Final = (4, 2)
-"""Those of tiles that read *strided* vectors."""
+"""Those of tiles that read *strided* vectors, or have more sums than there are registers."""
 
 FEWEST_UNEVEN_STEPS: Final = 32
 """Steps from which on some may be left over, which follow the loop."""
@@ -113,7 +113,8 @@ def unrolled_steps(length: int, sums: int, reuse: Reuse, target: Target, *, stri
     the time one by one (Zen 4 held to AVX2, 2026-11-28); and 7 channels of 676 places to 69 by 9 taps with a stride of two, where
     the step after the next reads elements again, 0.5 of that of three at once (Zen 3, 2026-11-30).
 
-    Where vectors are *strided*, LLVM shuffles those of several steps out of the same loads, for which there are no registers.
+    Where vectors are *strided*, LLVM shuffles those of several steps out of the same loads, for which there are no registers. Nor
+    are there for all sums of depthwise tiles of 18 to 21, whose three taps at once took 0.86 to 1.4 of the time.
 
     On a core that another thread shares, which gives it every other cycle of the decoder, 4 steps of 10 take 0.84 of the time of
     one by one; on a core of its own 0.97 (EPYC 7003, 2026-11-25; docs/design/0014). Loops of so few steps that none is left pay
@@ -126,7 +127,7 @@ def unrolled_steps(length: int, sums: int, reuse: Reuse, target: Target, *, stri
     kept, room = reuse.kept, target.isa.vector_registers + LATE_LOADS
     most = reuse.after if kept and sums + kept + max(1, sums * reuse.after // kept) > room else length
     short = [n for n in STEPS_UNROLLED if n * sums <= MOST_UNROLLED_SUMS and n <= most]
-    if strided:
+    if strided or sums > target.isa.vector_registers:
         return next((n for n in short if n in STRIDED_STEPS_UNROLLED and n < length and length % n == 0), 1)
     usual = short[0] if short and length >= FEWEST_UNEVEN_STEPS else 1
     return next((n for n in short if length % n == 0), usual)
