@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from tests.lower.running import before_and_after
 
-from weft.loop import For, LoopKind, parse_program, statements
+from weft.loop import For, LoopKind, parse_program, print_program, statements
 from weft.lower.loops.unroll_reductions import unroll_reductions
 from weft.targets import Target, cpu
 
@@ -62,7 +62,12 @@ def test_as_many_as_divide_the_reduction_and_stay_short(depth: int, rows: int, f
 
 @pytest.mark.parametrize("depth", [2, 3, 4, 5, 7])
 def test_a_loop_of_few_steps_is_unrolled_as_a_whole(depth: int) -> None:
-    assert extents(tile(depth, 9)) == [f"{depth}+"]
+    assert extents(tile(depth, 9).replace(", prefetch=(B, 6)", "")) == [f"{depth}+"]
+
+
+def test_prefetches_stay_with_a_loop() -> None:
+    assert extents(tile(4, 9)) == ["1", "4+"]
+    assert "prefetch=(B, 2)" in print_program(unroll_reductions(parse_program(tile(4, 9)), AVX2))
 
 
 def test_the_loop_around_few_steps_is_innermost_then() -> None:
@@ -111,7 +116,7 @@ def test_taps_of_neighbouring_windows_stay_apart_where_registers_are_full() -> N
 
 def test_sums_beyond_the_registers_stay_in_loops() -> None:
     assert extents(tile(3, 17)) == ["3"]
-    assert extents(tile(3, 16)) == ["3+"]
+    assert extents(tile(3, 16)) == ["1", "3+"]
 
 
 def test_steps_that_read_strided_vectors_share_loads() -> None:

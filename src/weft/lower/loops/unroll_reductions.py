@@ -60,7 +60,7 @@ class _Unroll(StmtRewriter):
         if steps == 1:
             return For(s.var, s.begin, s.extent, s.kind, body, s.notes)
         assert isinstance(s.extent, Const)
-        if steps == int(s.extent.value):
+        if steps == int(s.extent.value) and not s.notes:  # prefetches belong to a loop, even to one of one iteration
             return For(s.var, s.begin, s.extent, LoopKind.UNROLLED, body, ())
         outer, inner = (Var(f"{s.var.name}_{n}", s.var.dtype) for n in range(2))
         copies = _copies(s, body, inner, outer * steps, steps)
