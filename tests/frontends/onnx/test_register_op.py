@@ -98,7 +98,7 @@ def test_it_is_computed_in_channel_blocks_between_convolutions() -> None:
     image = rng.standard_normal((1, 36, 12, 12)).astype(np.float32)
     built = weft.build(model(nodes, image.shape, w), MACHINES["avx512"])
     names = sorted(k.name for k in built.kernels.values())
-    assert names == ["conv2d_blocked", "conv2d_blocked_scaled_tanh", "unpack_channels"]
+    assert names == ["conv2d_winograd", "conv2d_winograd_scaled_tanh", "unpack_channels"]
     first, second = (weft.compile(model([conv("x", n, "y")], image.shape, w)) for n in "vw")
     wanted = np.asarray(second(reference(np.asarray(first(image)))))
     np.testing.assert_allclose(weft.compile(model(nodes, image.shape, w))(image), wanted, rtol=1e-3, atol=1e-4)

@@ -90,7 +90,7 @@ def tile_nest(
     outer, inner, last = _split_in_tiles(s, own, parts, roles, tile)
     outer = outer if near else _outer_order(outer, parts, roles)
     s.reorder([*outer, *inner, last])
-    s.compute_at(ref, outer[-1], align=lanes)
+    s.compute_at(ref, outer[-1], align=lanes, guarded=not instruction)  # an instruction computes whole vectors
     s.set_scope(ref, "register")
     column, depth = _column_axis(parts, roles), around + len(outer)
     innermost, one_instruction = _order_tile(s, ref, depth, column, lanes, is_dot=bool(instruction))
