@@ -47,6 +47,11 @@ def numbers(*shape: int, scale: float = 1.0, mean: float = 0.0, seed: int = 0) -
     return np.asarray(np.random.default_rng(seed).standard_normal(shape) * scale + mean)
 
 
+def _parts(*shape: int) -> Array:
+    """Returns numbers of bf16."""
+    return numbers(*shape).astype(bf16.numpy)
+
+
 def between(low: float, high: float, *shape: int) -> Array:
     """Returns uniformly distributed numbers."""
     return np.asarray(np.random.default_rng(1).uniform(low, high, shape))
@@ -399,6 +404,15 @@ def _contractions() -> dict[str, list[Sample]]:
             Sample([few(3, 16), few(20, 16)], {"trans": True}),
             Sample([few(2, 3, 16), few(2, 16, 5)]),
         ],
+        "split_in_parts": [Sample([numbers(3, 40)], {"block": 32})],
+        "pack_matrix_parts": [
+            Sample([numbers(40, 20)], {"block": 16, "depth": 32}),
+            Sample([numbers(20, 40)], {"block": 16, "depth": 32, "trans": True}),
+        ],
+        "matmul_in_parts": [
+            Sample([_parts(5, 2, 3, 4), _parts(2, 2, 3, 2, 8, 2)], {"columns": 13, **block}, magnitude=40.0)
+            for block in ({}, {"block": 1, "blocks": 2})
+        ],
         "round_tf32": [Sample([numbers(3, 40)]), Sample([EXTREMES])],
         "matmul_tf32": [Sample([numbers(2, 3, 16).view(np.uint32), numbers(5, 16).view(np.uint32)], magnitude=16.0)],
         "sum_integers": [Sample([matrix], {"axes": (0,)}), Sample([rows], {"axes": (-1,), "keepdims": False})],
@@ -425,6 +439,15 @@ def _contractions() -> dict[str, list[Sample]]:
     image, filters, zero = few(1, 4, 6, 6, unsigned=True), few(5, 4, 3, 3), np.array(7, np.uint8)
     made |= {
         "pack_conv_weight_groups": [Sample([filters], {"in_block": 4, "out_block": 16, "group": 4})],
+        "pack_conv_weight_parts": [Sample([numbers(5, 4, 3, 3)], {"in_block": 4, "out_block": 16})],
+        "conv2d_in_parts": [
+            Sample(
+                [_parts(1, 2, 6, 6, 3, 8), _parts(panels, 2, 3, 3, 3, 4, 8, 2)],
+                {"pads": (1, 1, 1, 1), "dilations": (1, 2), "panels": panels},
+                magnitude=400.0,
+            )
+            for panels in (1, 2)
+        ],
         "conv2d_integer": [Sample([image, filters, zero], {"pads": (1, 1, 1, 1), "strides": (2, 1)})],
         "conv2d_grouped": [
             Sample(

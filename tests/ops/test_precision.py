@@ -48,8 +48,10 @@ def run(name: str, sample: Sample, dtype: DType, computed: DType) -> list[Array]
 IN_MODELS: Final = ("strings_take", "strings_give", "fresh_seed")
 """Operators on addresses, of which there are none in arrays, and one whose results differ: tests of models have them."""
 
-OF_FLOAT32: Final = ("round_tf32",)
-"""Operators that take float32 alone."""
+OF_FLOAT32: Final = (
+    "round_tf32", "split_in_parts", "pack_matrix_parts", "matmul_in_parts", "pack_conv_weight_parts", "conv2d_in_parts",
+)  # fmt: skip
+"""Operators of float32 alone, and of its parts."""
 
 
 def test_every_operator_has_samples() -> None:

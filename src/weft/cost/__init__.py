@@ -63,7 +63,10 @@ from weft.cost.graph.matrix_convolutions import (
     narrow_convolution_plans,
 )
 from weft.cost.graph.combining import CombineProducts, combine_product_plans
-from weft.cost.graph.rounded_attention import RoundedAttention, rounded_attention_plans
+from weft.cost.graph.rounded.rounded_attention import RoundedAttention, rounded_attention_plans
+from weft.cost.graph.rounded.split_factors import (
+    STEP_TERMS, FactorsInParts, convolution_in_parts_plans, factors_in_parts_plans,
+)
 from weft.cost.graph.device_placement import NodeWork, RunOn, crossing_time, device_time, processor_time, work_of
 from weft.cost.graph.packing import (
     PANEL_VECTORS, GridOperand, Panel, RightOperand, RightProblem, TurnedWeight, grid_operand_plans,
@@ -142,7 +145,8 @@ __all__ = [
     "CONDITION_ROUNDS", "CacheTile", "Candidate", "Candidates", "Case", "Choose", "Choosing", "CodeBudget",
     "ColumnBlock", "CombineProducts", "Convolution",
     "CostSource", "D", "DIRECT", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "ENTRY_CYCLES",
-    "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FEW_AT_ONCE", "FOLDED_TIMES_CONSTANTS", "FloatProduct",
+    "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FEW_AT_ONCE",
+    "FactorsInParts", "FOLDED_TIMES_CONSTANTS", "FloatProduct",
     "Following", "Form", "FragmentProduct",
     "FragmentTile", "FrameWindow", "FusePanels", "GAIN", "Gemv", "GridOperand", "GroupedOperands", "ImageProblem",
     "ImplicitProduct", "Inline", "InnerOrder", "InnerProblem", "InnerTile", "JAMMED", "Jam", "JoinAttention", "KBlocks",
@@ -166,7 +170,7 @@ __all__ = [
     "RightOperand", "RightProblem", "RoundedAttention", "RoundedFactors",
     "ReductionParts", "Reuse", "RowBlock", "RowGroup", "RowThreads", "RowsAtOnce", "Rule", "SAVED_CONSTANTS", "SCALED_PIECE",
     "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHORT_TRANSFORM", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED",
-    "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "SharePatches", "SharedColumns",
+    "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "STEP_TERMS", "SharePatches", "SharedColumns",
     "NodeWork", "RunOn", "crossing_time", "device_time", "processor_time", "work_of",
     "SharedTile", "SketchProblem", "SkipPadding",
     "Slide", "SolveJointly", "Step", "StreamProblem", "TILES", "Tabulate", "TakenApart", "Takes", "Terms", "ThreadBlock", "Tile",
@@ -182,9 +186,10 @@ __all__ = [
     "blocked_cycles", "border_plans", "by_cost", "byte_block_plans",
     "column_block_plans", "combine_product_plans",
     "byte_panel_plans", "byte_fragment_plans", "bytes_of", "bytes_touched",
-    "cache_tile_plans", "cheapest", "code_budget", "cost_of", "cycles_at", "depth_plans", "depthwise_cycles",
+    "cache_tile_plans", "cheapest", "code_budget", "convolution_in_parts_plans", "cost_of",
+    "cycles_at", "depth_plans", "depthwise_cycles",
     "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements", "enough_tasks",
-    "filled_channels", "filled_terms",
+    "factors_in_parts_plans", "filled_channels", "filled_terms",
     "fma_cycles", "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "grid_operand_plans",
     "group_blocks", "grouped_cycles", "grouped_plans", "guess_of", "implicit_product_plans", "inline_plans",
     "inner_order_plans", "inner_tile_plans",

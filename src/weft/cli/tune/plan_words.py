@@ -14,6 +14,7 @@ from weft.cost import (
     CombineProducts,
     Decision,
     DilationPhases,
+    FactorsInParts,
     FusePanels,
     GridOperand,
     ImplicitProduct,
@@ -138,6 +139,14 @@ def _tile(decision: Tile) -> str:
     outer = (decision.outer_rows,) if decision.outer_rows > 1 else ()
     columns = (decision.columns,) if decision.columns > 1 else ()
     return f"{_times(*outer, decision.rows, *columns, decision.width)} elements"
+
+
+@words_of.register
+def _factors_in_parts(decision: FactorsInParts) -> str:
+    if not decision.blocks:
+        return "whole"
+    terms = "" if decision.blocks == 1 else f", {decision.blocks} blocks of terms one after another"
+    return f"in parts of bf16, whose products are summed{terms}"
 
 
 @words_of.register

@@ -61,7 +61,7 @@ def narrow_convolution_plans(p: BlockedConvolution, target: Target) -> list[Cand
     products = float(p.lines * p.width * p.read * p.made * p.window)
     wide = multiply_cycles(products, f32.bits, target) * (WINOGRAD_PART if p.by_winograd else 1.0)
     found = [Candidate(NarrowFactors(), wide)]
-    tiles = _as_product(p, (bf16, bf16, f32), NARROW_BLOCK, lanes)
+    tiles = as_product(p, (bf16, bf16, f32), NARROW_BLOCK, lanes)
     work = min([c.cycles for c in matrix_tile_plans(tiles, target) if c.decision.rows], default=None)
     if work is not None:
         moving = packing_cycles(p.image, f32.bits, target)
@@ -75,10 +75,10 @@ def byte_block_plans(p: BlockedConvolution, target: Target) -> list[Candidate[By
     Blocks as long as a row of a matrix register are a choice where the target multiplies bytes in those, and channels fill them.
     """
     lanes, kinds, p = target.lanes(i32.bits), (u8, i8, i32), replace(p, read=p.made)
-    in_vectors = matrix_tile_plans(_as_product(p, kinds, lanes, lanes), target)
+    in_vectors = matrix_tile_plans(as_product(p, kinds, lanes, lanes), target)
     found = [Candidate(ByteBlock(lanes), min([c.cycles for c in in_vectors]))]
     if p.made % ROW_BYTES == 0:
-        in_tiles = matrix_tile_plans(_as_product(p, kinds, ROW_BYTES, ROW_BYTES), target)
+        in_tiles = matrix_tile_plans(as_product(p, kinds, ROW_BYTES, ROW_BYTES), target)
         found += [Candidate(ByteBlock(ROW_BYTES), c.cycles) for c in in_tiles if c.decision.rows]
     return best_of_each(found)
 
@@ -90,12 +90,12 @@ def byte_panel_plans(p: BlockedConvolution, read: int, made: int, target: Target
     """
     found = [Candidate(BytePanel(made), inf)]
     if made % TILE_LANES == 0:
-        plans = matrix_tile_plans(replace(_as_product(p, (u8, i8, i32), read, made), panel=TILE_LANES), target)
+        plans = matrix_tile_plans(replace(as_product(p, (u8, i8, i32), read, made), panel=TILE_LANES), target)
         found += [Candidate(BytePanel(TILE_LANES if c.decision.rows else made), c.cycles) for c in plans]
     return best_of_each(found)
 
 
-def _as_product(p: BlockedConvolution, kinds: tuple[DType, DType, DType], read: int, made: int) -> MatrixTileProblem:
+def as_product(p: BlockedConvolution, kinds: tuple[DType, DType, DType], read: int, made: int) -> MatrixTileProblem:
     """Returns a convolution as an implicit product, with input channels in blocks of *read* and output channels of *made*."""
     group = group_of(kinds[0])
     return MatrixTileProblem(

@@ -35,6 +35,10 @@ FAR_LOAD_CYCLES: Final = 36.0
 channels, with 2 x 2 tiles at once in 141 cycles for each step, with 4 x 1 in 114, of 7 x 7 and 512 in 135 and 91. Products take
 56 and 28 of them, and loads what is left: they hardly overlap."""
 
+FAR_PART_CYCLES: Final = 20.0
+"""Cycles of such a load of a part of numbers into whole tiles, which has several products to hide behind. With 2 x 2 tiles of a
+product of 128 x 768 x 768, of three parts each, a step of 24 products and 14 loads took 644 cycles (that machine, 2026-12-01)."""
+
 L1_SHARE: Final = 0.5
 """The part of the first level of cache that a factor may fill to be read from there in each step."""
 
@@ -85,7 +89,8 @@ class MatrixTileProblem:
     of which has *inner* of them, and *others* results for each of a row and a column, those of *lines* beside one another of
     the same right factor. Rows of the left factor are *left_stride* bytes apart, 0 where an index computes with the row. So many
     columns of the right factor lie side by side in a *panel*, all of a width if it is 0. With *open_rows* there are about so many
-    rows, whose number a call tells.
+    rows, whose number a call tells. Of factors in *parts* so many *pairs* are multiplied, which *groups* counts each: the others
+    of a number's parts lie beside it.
     """
 
     a: DType
@@ -101,6 +106,13 @@ class MatrixTileProblem:
     lines: int = 1
     panel: int = 0
     open_rows: bool = False
+    parts: int = 1
+    pairs: int = 1
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of a row of the left factor, all of its parts."""
+        return self.groups * GROUP_BYTES * self.parts // self.pairs
 
     @property
     def kinds(self) -> tuple[DType, DType, DType]:
@@ -131,7 +143,7 @@ def _filled_up(p: MatrixTileProblem, target: Target) -> Iterator[Candidate[Matri
 
     More rows are left than are held at once: the guard of the last of them is then that of a loop.
     """
-    copied = p.rows * p.groups * GROUP_BYTES / ROW_BYTES * COPY_CYCLES
+    copied = p.rows * p.row_bytes / ROW_BYTES * COPY_CYCLES
     for row_tiles in [r for r in range(1, len(SUM_TILES) + 1) if p.open_rows or MOST_ROWS * r < p.rows]:
         height = MOST_ROWS * row_tiles
         whole = replace(p, rows=-(-p.rows // height) * height)
@@ -162,8 +174,9 @@ def _divisors(count: int, most: int) -> Iterator[int]:
 
 def _row_block(p: MatrixTileProblem, rows: int, target: Target) -> int:
     """Returns the blocks of *rows* of the left factor that stay in the second level of cache; 0 where all do, or it is none."""
-    count, each = p.rows // rows, rows * p.groups * GROUP_BYTES
-    most = max(int(BLOCK_SHARE * target.caches.l2) // each, FEWEST_BLOCK_ROWS // rows)
+    count, each = p.rows // rows, rows * p.row_bytes
+    again = p.pairs // p.parts  # how often what is read is multiplied
+    most = max(int(BLOCK_SHARE * again * target.caches.l2) // each, FEWEST_BLOCK_ROWS // again // rows, 1)
     if p.open_rows or not p.left_stride or count <= most:
         return 0
     return max(b for b in range(1, count + 1) if count % b == 0 and (b == 1 or b <= most))
@@ -185,10 +198,13 @@ def _nest_cycles(p: MatrixTileProblem, tile: MatrixTile, held: tuple[int, int], 
     Windows of an image meet in most of their elements, which are in the first level of cache.
     """
     tall, wide = held
-    near, depth = L1_SHARE * target.caches.l1, p.groups * GROUP_BYTES
+    near, depth = L1_SHARE * target.caches.l1, p.row_bytes
+    far = FAR_PART_CYCLES if p.pairs > 1 and tile.rows == MOST_ROWS else FAR_LOAD_CYCLES
     fetched = max(wide, PAIRED) if tile.wide and p.panel != TILE_LANES else wide
-    right = fetched * (LOAD_CYCLES if fetched * TILE_LANES * depth <= near else FAR_LOAD_CYCLES)
+    right = fetched * p.parts * (LOAD_CYCLES if fetched * TILE_LANES * depth <= near else far)
     is_near = p.left_stride == 0 or tall * tile.rows * depth <= near
-    left = tall * tile.rows / MOST_ROWS * (LOAD_CYCLES if is_near else FAR_LOAD_CYCLES)
-    products = tall * wide * max(tile.rows, SHORT_PRODUCT) * PRODUCT_CYCLES
-    return (products + left + right) * p.groups / GROUPS + tall * wide * 2 * STORE_CYCLES
+    again = p.pairs - p.parts - 1 if p.pairs > p.parts else 0  # loads of a left part for another right one
+    loads = p.parts * (LOAD_CYCLES if is_near else far) + again * LOAD_CYCLES
+    left = tall * tile.rows / MOST_ROWS * loads
+    products = p.pairs * tall * wide * max(tile.rows, SHORT_PRODUCT) * PRODUCT_CYCLES
+    return (products + left + right) * p.groups / p.pairs / GROUPS + tall * wide * 2 * STORE_CYCLES

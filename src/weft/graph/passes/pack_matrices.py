@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 
@@ -45,12 +46,16 @@ from weft.graph.core.graph_values import Constant, Deferred, Parameter, Value
 from weft.graph.fusion.node_facts import facts_of, is_rename
 from weft.graph.passes.quantized.quantized_patterns import product_rows
 from weft.graph.passes.rounded.narrowed_factors import NarrowedFactors
+from weft.graph.passes.rounded.products_in_parts import ProductsInParts
 from weft.graph.passes.rounded.tf32_factors import Tf32Factors
 from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr
 from weft.support.dtypes import DType, bf16, f32
 from weft.te import is_narrow
+
+_Rounding: TypeAlias = NarrowedFactors | ProductsInParts | Tf32Factors
+"""What makes products on factors of fewer bits."""
 
 
 def pack_matrices(graph: Graph, planner: Planner, precision: str = "model") -> Graph:
@@ -69,6 +74,7 @@ class _Packing:
         self.planner = planner
         self.narrow = NarrowedFactors(planner) if precision == "bf16" and not planner.is_grid else None
         self.in_bf16 = None if precision == "strict" or planner.is_grid else NarrowedFactors(planner)
+        self.in_parts = ProductsInParts(planner) if precision == "model" and not planner.is_grid else None
         self.on_grid = _rounded_on_grid(planner, precision)
         self.uses = Counter(v for n in graph.nodes for v in n.inputs)
         self.panels: dict[tuple[Value, bool], Value] = {}
@@ -146,7 +152,7 @@ class _Packing:
 
     def product(self, new: Graph, node: Node, inputs: Inputs) -> Value:
         """Returns a product of *inputs* by panels, with the addend of a Gemm."""
-        narrow = self.in_bf16 if node.output.dtype is bf16 else self.narrow
+        narrow = self.in_bf16 if node.output.dtype is bf16 else self.narrow or self.in_parts
         if narrow is not None and (made := self._rounded(new, node, inputs, narrow)) is not None:
             return made
         a, b = _factors(new, node, inputs)
@@ -177,7 +183,7 @@ class _Packing:
         y = _scaled(new, new.add("transpose", [y], perm=perm, source=node.source), alpha)
         return y if c is None else new.add("add", [y, _scaled(new, c, beta)], source=node.source, name=node.output.name)
 
-    def _rounded(self, new: Graph, node: Node, inputs: Inputs, factors: NarrowedFactors | Tf32Factors) -> Value | None:
+    def _rounded(self, new: Graph, node: Node, inputs: Inputs, factors: _Rounding) -> Value | None:
         """Returns a product on rounded factors, with the addend of a Gemm, rounded once; None where float32 is faster."""
         a, b = _factors(new, node, inputs)
         made = factors.product(new, node, a, b, _is_transposed(node))

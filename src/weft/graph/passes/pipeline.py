@@ -88,7 +88,8 @@ def _choose_layouts(graph: Graph, context: GraphContext) -> Graph:
 
 
 def _narrow_convolutions(graph: Graph, context: GraphContext) -> Graph:
-    return narrow_convolutions(graph, context.planner, narrow=context.switches.narrow)
+    in_parts = context.switches.precision == "model" and not context.target.has_threads
+    return narrow_convolutions(graph, context.planner, narrow=context.switches.narrow, in_parts=in_parts)
 
 
 def _combine_products(graph: Graph, context: GraphContext) -> Graph:

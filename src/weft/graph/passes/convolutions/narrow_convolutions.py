@@ -5,19 +5,33 @@
     y = conv2d_grouped(cast(x in blocks of 32, bf16), pack_conv_weight_groups(cast(w, bf16))) + b
 
 The factors of a model in bf16 are exact in it, though `widen_halves` has converted them: the conversion is left out. Those of
-other models are rounded for `precision="bf16"`. The places of a row of the image are the rows of a tile, and 32 channels of a
-place are 64 bytes of it: an image is copied at most once, into other blocks, while it is rounded (docs/design/0050).
+other models are rounded for `precision="bf16"`, or split in parts, whose products are summed (docs/design/0084):
+
+    y = conv2d_in_parts(split_in_parts(x in blocks of 32), pack_conv_weight_parts(w)) + b
+
+The places of a row of the image are the rows of a tile, and 32 channels of a place are 64 bytes of it: an image is copied at most
+once, into other blocks, while it is rounded or split (docs/design/0050).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Final
 
 import numpy as np
 
-from weft.cost import NARROW_BLOCK, BlockedConvolution, NarrowFactors, Planner, narrow_convolution_plans, subject_of
+from weft.cost import (
+    NARROW_BLOCK,
+    BlockedConvolution,
+    FactorsInParts,
+    NarrowFactors,
+    Planner,
+    convolution_in_parts_plans,
+    narrow_convolution_plans,
+    subject_of,
+)
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Deferred, Value
 from weft.graph.passes.convolutions.wide_blocks import RANK, WideBlocks
@@ -32,18 +46,23 @@ LOWER_BITS: Final = (1 << bf16.bits) - 1
 """The bits of a float32 that bf16 lacks."""
 
 
-def narrow_convolutions(graph: Graph, planner: Planner, *, narrow: bool) -> Graph:
-    """Returns *graph* with convolutions of one group in bf16, where these are faster: on rounded factors, if *narrow*."""
-    return rewrite_graph(graph, _Narrowing(planner, narrow=narrow).rewrite)
+def narrow_convolutions(graph: Graph, planner: Planner, *, narrow: bool, in_parts: bool = False) -> Graph:
+    """Returns *graph* with convolutions of one group in bf16, where these are faster: on rounded factors, if *narrow*.
+
+    If *in_parts*, factors may be split instead.
+    """
+    return rewrite_graph(graph, _Narrowing(planner, narrow=narrow, in_parts=in_parts).rewrite)
 
 
 class _Narrowing:
-    """The rounded form of each image, made once for all of its users, and the twins of values in wide blocks."""
+    """The rounded form of each image, or its parts, made once for all of its users, and the twins of values in wide blocks."""
 
-    def __init__(self, planner: Planner, *, narrow: bool) -> None:
+    def __init__(self, planner: Planner, *, narrow: bool, in_parts: bool) -> None:
         self.planner = planner
         self.narrow = narrow
+        self.in_parts = in_parts
         self.rounded: dict[Value, Value] = {}
+        self.split: dict[Value, Value] = {}
         self.wide = WideBlocks()
 
     def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
@@ -61,39 +80,39 @@ class _Narrowing:
         if x is None or not isinstance(weight, Constant):
             return None
         is_exact = _before_widening(self.wide.twins.get(x, x)) is not None and _is_in_bf16(weight)
-        if not (self.narrow or is_exact) or not self._is_faster(node, x, weight):
+        problem = _problem(node, x, weight)
+        if problem is None or not (self.narrow or is_exact or self.in_parts):
+            return None
+        is_rounded, subject = self.narrow or is_exact, subject_of(node.output.name)
+        if (
+            is_rounded
+            and not self.planner.decide(subject, NarrowFactors, partial(narrow_convolution_plans, problem)).panel
+        ):
+            return None
+        plans = partial(convolution_in_parts_plans, problem)
+        if not is_rounded and not self.planner.decide(subject, FactorsInParts, plans).blocks:
             return None
         lanes = _sizes(node.output)[4]
-        name, narrow = f"{weight.name}_packed", new.add("cast", [weight], dtype=bf16, name=f"{weight.name}_bf16")
-        panels = new.add(
-            "pack_conv_weight_groups", [narrow], name=name, in_block=NARROW_BLOCK, out_block=lanes, group=group_of(bf16)
-        )
         window = {k: node.attribute(k) for k in ("strides", "pads", "dilations")}
-        parts = NARROW_BLOCK // lanes if _sizes(node.output)[1] * lanes % NARROW_BLOCK == 0 else 1
-        given = [self._round(new, x), panels]
-        made = new.add("conv2d_grouped", given, source=node.source, panels=parts, **window)
+        panels = NARROW_BLOCK // lanes if _sizes(node.output)[1] * lanes % NARROW_BLOCK == 0 else 1
+        if is_rounded:
+            given = [self._round(new, x), _rounded_panels(new, weight, lanes)]
+            made = new.add("conv2d_grouped", given, source=node.source, panels=panels, **window)
+        else:
+            given = [self._split(new, x), _split_panels(new, weight, lanes)]
+            made = new.add("conv2d_in_parts", given, source=node.source, panels=panels, **window)
         if bias is not None:
             wide = new.add("reshape", [bias], shape=(made.shape[1], ONE, ONE, made.shape[4]))
             made = new.add("add", [made, wide], source=node.source)
-        return made if parts == 1 else self.wide.apart(new, made, lanes, node.output.name)
+        return made if panels == 1 else self.wide.apart(new, made, lanes, node.output.name)
 
-    def _is_faster(self, node: Node, x: Value, weight: Constant) -> bool:
-        """Decides on the form of a convolution whose sizes, but for its batch, are known, and whose channels fill blocks."""
-        known = all(isinstance(e, Const) for v in (x, node.output) for e in v.shape[1:])
-        if not known or weight.extents[1] % NARROW_BLOCK:
-            return False
-        places, window = _sizes(node.output), weight.extents[2:]
-        problem = BlockedConvolution(
-            lines=places[0] * places[2],
-            width=places[3],
-            read=weight.extents[1],
-            made=weight.extents[0],
-            window=prod(window),
-            image=prod(_sizes(x)),
-            by_winograd=window == (3, 3) and set(node.attribute("strides")) == {1},
-        )
-        subject = subject_of(node.output.name)
-        return self.planner.decide(subject, NarrowFactors, lambda m: narrow_convolution_plans(problem, m)).panel > 0
+    def _split(self, new: Graph, x: Value) -> Value:
+        """Returns the parts [N, C/32, H, W, 3, 32] of *x* [N, C/b, H, W, b]."""
+        if x not in self.split:
+            wide = self.wide.joined(new, x)
+            parts = new.add("split_in_parts", [wide], name=f"{x.name}_parts", block=NARROW_BLOCK)
+            self.split[x] = new.add("reshape", [parts], shape=(*wide.shape[:4], *parts.shape[5:]))
+        return self.split[x]
 
     def _round(self, new: Graph, x: Value) -> Value:
         """Returns *x* [N, C/b, H, W, b] rounded to bf16 in blocks of `NARROW_BLOCK` channels."""
@@ -107,6 +126,42 @@ class _Narrowing:
                 given = new.add("cast", [given], dtype=bf16, name=f"{x.name}_bf16")
             self.rounded[x] = given
         return self.rounded[x]
+
+
+def _rounded_panels(new: Graph, weight: Value, lanes: int) -> Value:
+    """Returns a weight rounded to bf16, in panels of *lanes* output channels."""
+    narrow = new.add("cast", [weight], dtype=bf16, name=f"{weight.name}_bf16")
+    return new.add(
+        "pack_conv_weight_groups",
+        [narrow],
+        name=f"{weight.name}_packed",
+        in_block=NARROW_BLOCK,
+        out_block=lanes,
+        group=group_of(bf16),
+    )
+
+
+def _split_panels(new: Graph, weight: Value, lanes: int) -> Value:
+    """Returns the parts of a weight, in panels of *lanes* output channels."""
+    name = f"{weight.name}_parts"
+    return new.add("pack_conv_weight_parts", [weight], name=name, in_block=NARROW_BLOCK, out_block=lanes)
+
+
+def _problem(node: Node, x: Value, weight: Constant) -> BlockedConvolution | None:
+    """Returns a convolution whose sizes, but for its batch, are known, and whose channels fill blocks; None for any other."""
+    known = all(isinstance(e, Const) for v in (x, node.output) for e in v.shape[1:])
+    if not known or weight.extents[1] % NARROW_BLOCK:
+        return None
+    places, window = _sizes(node.output), weight.extents[2:]
+    return BlockedConvolution(
+        lines=places[0] * places[2],
+        width=places[3],
+        read=weight.extents[1],
+        made=weight.extents[0],
+        window=prod(window),
+        image=prod(_sizes(x)),
+        by_winograd=window == (3, 3) and set(node.attribute("strides")) == {1},
+    )
 
 
 def _before_widening(v: Value) -> Value | None:

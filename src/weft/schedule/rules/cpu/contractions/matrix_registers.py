@@ -21,11 +21,19 @@ from dataclasses import dataclass
 from math import prod
 
 from weft.cost import MatrixTile, MatrixTileProblem, Planner, elements, matrix_tile_plans, size_of, step_along
-from weft.ir import Const, Var, free_vars, linear_terms
+from weft.ir import Const, Expr, Select, Var, free_vars, linear_terms, mentions, post_order
 from weft.loop import Axis, AxisKind, Block, Load, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.placement import readers
-from weft.schedule.rules.block_facts import block_of, contraction_of, loops_of, reduce_axes, spatial_axes
+from weft.schedule.rules.block_facts import (
+    block_of,
+    contraction_of,
+    inputs_of,
+    loops_of,
+    loops_over,
+    reduce_axes,
+    spatial_axes,
+)
 from weft.schedule.rules.cpu.contractions.contraction import loops_of_axis, split_parts
 from weft.schedule.rules.cpu.contractions.tile_roles import Part, Roles, parts_of, roles_of
 from weft.schedule.rules.cpu.epilogue import epilogue_block
@@ -131,6 +139,8 @@ def _problem(block: Block) -> MatrixTileProblem | None:
         left_stride=_row_stride(found.left, parts[roles.row].axis.var),
         panel=size_of(found.right.buffer.shape[-2]),
         open_rows=not isinstance(parts[roles.row].extent, Const),
+        parts=max([size_of(n) for n in _looked_up_sizes(found.left)], default=1),
+        pairs=elements(_looked_up_axes(block)),
         others=prod([x.size for x in parts]) // (rows * columns * width),
     )
 
@@ -226,13 +236,27 @@ def _schedule_products(
     steps, group = s.split(groups[0], [None, GROUPS])
     others = [f for f in reduced if f not in terms and f not in groups]
     tiles, row, lane = _tile_loops(s, _loops_at(s, ref, depth, places), tile)
-    s.reorder([*others, steps, *tiles, row, lane, group, *terms])
+    looked_up = loops_over(s, ref, others, _looked_up_axes(block_of(s, ref)))  # unrolled, neighbours share a factor
+    others = [f for f in others if f not in looked_up]
+    s.reorder([*others, steps, *looked_up, *tiles, row, lane, group, *terms])
     start = s.decompose_reduction(ref, others[0] if others else steps)
     own = list(s.loops(start))[depth:]
-    for loop in (*own[: len(tiles)], *tiles):
+    for loop in (*own[: len(tiles)], *looked_up, *tiles):
         s.unroll(loop)
     s.tensorize(own[len(tiles)], TileOperation("zero", tile.rows, product.operation.sums).name)
     s.tensorize(row, product.operation.name)
+
+
+def _looked_up_axes(block: Block) -> list[Axis]:
+    """Returns the axes of a reduction whose steps read by a table: pairs of parts of the factors."""
+    tables = [n for x in inputs_of(block) for i in x.indices for n in post_order(i) if isinstance(n, Select)]
+    return [a for a in reduce_axes(block) if any(mentions(n, a.var) for n in tables)]
+
+
+def _looked_up_sizes(factor: Load) -> list[Expr]:
+    """Returns the sizes of the dimensions of a factor whose indices are read by a table: how many parts a number has."""
+    by_table = zip(factor.indices, factor.buffer.shape, strict=True)
+    return [size for i, size in by_table if any(isinstance(n, Select) for n in post_order(i))]
 
 
 def _tile_major(rank: int, row: int | None, rows: int, columns: int) -> str:

@@ -1,0 +1,1 @@
+"""Costs of computing with factors of fewer bits than the model's."""

@@ -1,0 +1,121 @@
+"""Products of float32 that are made of products of bf16 in matrix registers, at float32's accuracy (docs/design/0084)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from weft.cost.graph.arithmetic import multiply_cycles
+from weft.cost.graph.low_precision import FloatProduct
+from weft.cost.graph.matrix_convolutions import WINOGRAD_PART, BlockedConvolution, as_product
+from weft.cost.graph.memory import streaming_cycles
+from weft.cost.graph.packing import MANY_ROWS
+from weft.cost.plans.plan import Candidate, Decision
+from weft.cost.plans.planner import by_cost
+from weft.cost.rules.matrix_tiles import MatrixTile, MatrixTileProblem, matrix_tile_plans
+from weft.support.dtypes import bf16, f32
+from weft.targets import Target
+from weft.targets.instructions import ROW_BYTES, TILE_LANES, group_of
+
+PARTS: Final = 3
+"""Numbers of bf16 that have all bits of a float32."""
+
+PAIRS: Final = 6
+"""Products of parts that are made for a product of float32."""
+
+STEP_TERMS: Final = ROW_BYTES // bf16.bytes
+"""Terms whose parts lie side by side: those of a row of a matrix register."""
+
+SPLIT_CYCLES: Final = 16.0
+"""Cycles of splitting a vector of float32 and storing its parts. 128 x 768 elements took 29 us, 14 cycles each, on an Emerald
+Rapids virtual machine (2026-12-01)."""
+
+SHARED: Final = 1.05
+"""How much longer products in matrix registers are taken to be than alone on a core, whose other hardware thread shares them.
+While neighbours were busy on that machine they took 2.4 times as long, and products in vectors 1.4 times."""
+
+STREAMED: Final = 0.4
+"""The part of the time of reading from a far cache, or memory, that products in matrix registers do not hide. On that machine
+128 x 768 x 768 took 690 us with weights in memory, which are read in 220, and 547 with those in the third level of cache."""
+
+SUM_CYCLES: Final = 16.0
+"""Cycles of storing a vector of sums, and adding it to those of other terms. Six blocks of 128 terms instead of one of 768 took
+867 us on that machine instead of 775."""
+
+L2_PART: Final = 0.5
+"""The part of the second level of cache that a block of terms of all rows may fill, beside panels and sums. Blocks that fit into
+the first level gain nothing: 243 instead of 275 x 10^9 operations a second (128 x 768 x 768, on that machine)."""
+
+
+@dataclass(frozen=True)
+class FactorsInParts(Decision):
+    """The form of the factors of a product of float32: whole, or in parts of bf16, whose products are summed.
+
+    In parts, the terms are cut in so many *blocks*, each of which is added to the sums of those before; 0 is whole.
+    """
+
+    question = "the factors of a product of float32"
+    blocks: int = 0
+
+
+def factors_in_parts_plans(p: FloatProduct, target: Target) -> list[Candidate[FactorsInParts]]:
+    """Returns the forms of a product by a constant matrix, by cycles on one core: those of reading it, and of splitting rows."""
+    rows, size = MANY_ROWS if p.rows is None else p.rows, p.depth * p.columns
+    reading = partial(
+        streaming_cycles, target=target, others=target.caches.l3
+    )  # those of other layers are read in between
+    wide = max(multiply_cycles(rows * size, f32.bits, target), reading(size * f32.bytes))
+    found = [Candidate(FactorsInParts(), wide)]
+    steps, group = -(-p.depth // STEP_TERMS), group_of(bf16)
+    whole = MatrixTileProblem(
+        bf16, bf16, f32, rows, -(-p.columns // TILE_LANES), TILE_LANES, steps * STEP_TERMS // group,
+        inner=STEP_TERMS // group, others=1, left_stride=steps * ROW_BYTES, open_rows=p.rows is None,
+    )  # fmt: skip
+    read = reading(size * bf16.bytes * PARTS)
+    near = [
+        b
+        for b in range(1, steps + 1)
+        if steps % b == 0 and rows * p.depth * bf16.bytes * PARTS <= b * L2_PART * target.caches.l2
+    ]
+    for blocks in sorted({1, *near[:1]}):
+        block = in_parts(replace(whole, groups=whole.groups // blocks))
+        best = _best(matrix_tile_plans(block, target))
+        if best is not None:
+            passes = rows // (best.decision.rows * best.decision.row_tiles * (best.decision.row_block or rows))
+            adding = (blocks - 1) * rows * p.columns / target.lanes(f32.bits) * SUM_CYCLES
+            work = blocks * best.cycles * SHARED + adding + max(passes, 1) * read * STREAMED
+            found.append(Candidate(FactorsInParts(blocks), work + _split_cycles(rows * p.depth, target)))
+    return by_cost(found)
+
+
+def convolution_in_parts_plans(p: BlockedConvolution, target: Target) -> list[Candidate[FactorsInParts]]:
+    """Returns both forms of a convolution on channels in blocks, by cycles on one core, those of splitting its image included."""
+    products = float(p.lines * p.width * p.read * p.made * p.window)
+    wide = multiply_cycles(products, f32.bits, target) * (WINOGRAD_PART if p.by_winograd else 1.0)
+    found = [Candidate(FactorsInParts(), wide)]
+    problem = in_parts(as_product(p, (bf16, bf16, f32), STEP_TERMS, TILE_LANES))
+    best = _best(matrix_tile_plans(problem, target))
+    if best is not None:
+        image, weight = p.image, p.read * p.made * p.window
+        passes = -(-problem.columns // best.decision.columns)  # all of the image for each of some panels
+        reading = streaming_cycles(weight * bf16.bytes * PARTS, target)
+        reading += passes * streaming_cycles(image * bf16.bytes * PARTS, target)
+        work = best.cycles * SHARED + reading * STREAMED + _split_cycles(image, target)
+        found.append(Candidate(FactorsInParts(1), work))
+    return by_cost(found)
+
+
+def in_parts(p: MatrixTileProblem) -> MatrixTileProblem:
+    """Returns a product in matrix registers with both factors in parts."""
+    return replace(p, groups=p.groups * PAIRS, pairs=PAIRS, parts=PARTS)
+
+
+def _best(plans: Iterable[Candidate[MatrixTile]]) -> Candidate[MatrixTile] | None:
+    """Returns the best plan in matrix registers; None where there are none."""
+    return min([c for c in plans if c.decision.rows], key=lambda c: c.cycles, default=None)
+
+
+def _split_cycles(elements: int, target: Target) -> float:
+    return elements / target.lanes(f32.bits) * SPLIT_CYCLES
