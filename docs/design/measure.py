@@ -20,6 +20,7 @@ from unittest.mock import patch
 import numpy as np
 from measure_compiling import compiling, processes, second_process
 from measure_operators import algorithms, regions
+from measure_products import parts
 from timing import best
 
 import weft
@@ -371,6 +372,7 @@ DECISIONS = {
     46: regions,
     47: second_process,
     83: processes,
+    84: parts,
 }
 
 if __name__ == "__main__":

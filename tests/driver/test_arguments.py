@@ -13,7 +13,7 @@ import weft
 
 THREADS = "use 1 or more, or None for all processors"
 SHAPES = 'give sizes by name, such as shapes={"batch": 4}, {"batch": weft.Dim(1, 64)} or {"image": (1, 3, 224, 224)}'
-KNOBS = "use fusion, layout, winograd, prepacking, memory, parallel, versions, pretuned"
+KNOBS = "use fusion, layout, winograd, prepacking, parts, memory, parallel, versions, pretuned"
 
 COMPILING: list[tuple[dict[str, Any], str]] = [
     ({"threads": "2"}, f"threads is '2'\n  hint: {THREADS}"),

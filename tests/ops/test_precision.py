@@ -49,8 +49,13 @@ IN_MODELS: Final = ("strings_take", "strings_give", "fresh_seed")
 """Operators on addresses, of which there are none in arrays, and one whose results differ: tests of models have them."""
 
 OF_FLOAT32: Final = (
-    "round_tf32", "split_in_parts", "pack_matrix_parts", "matmul_in_parts", "pack_conv_weight_parts", "conv2d_in_parts",
-)  # fmt: skip
+    "round_tf32",
+    "split_in_parts",
+    "pack_matrix_parts",
+    "matmul_in_parts",
+    "pack_conv_weight_parts",
+    "conv2d_in_parts",
+)
 """Operators of float32 alone, and of its parts."""
 
 

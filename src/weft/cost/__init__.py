@@ -65,7 +65,7 @@ from weft.cost.graph.matrix_convolutions import (
 from weft.cost.graph.combining import CombineProducts, combine_product_plans
 from weft.cost.graph.rounded.rounded_attention import RoundedAttention, rounded_attention_plans
 from weft.cost.graph.rounded.split_factors import (
-    STEP_TERMS, FactorsInParts, convolution_in_parts_plans, factors_in_parts_plans,
+    STEP_TERMS, FactorsInParts, convolution_in_parts_plans, factors_in_parts_plans, multiplies_parts,
 )
 from weft.cost.graph.device_placement import NodeWork, RunOn, crossing_time, device_time, processor_time, work_of
 from weft.cost.graph.packing import (
@@ -196,7 +196,7 @@ __all__ = [
     "input_block", "is_gathered", "is_long_formula", "is_transposed", "jam_plans", "join_attention_plans", "k_block_plans",
     "l2_cycles",
     "l3_cycles", "load_cycles", "low_bit_panel_plans", "matrix_tile_plans", "may_unroll", "may_write", "memory_cycles",
-    "merge_plans", "most_parts", "multiplies_together", "multiply_cycles",
+    "merge_plans", "most_parts", "multiplies_parts", "multiplies_together", "multiply_cycles",
     "narrow_convolution_plans", "narrow_factor_plans", "narrow_weight_plans", "nest_cycles",
     "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block", "pack_panel_plans",
     "pack_window_plans",

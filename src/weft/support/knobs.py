@@ -31,12 +31,13 @@ FUSION: Final = Knob("fusion", "several operators in one kernel", 1)
 LAYOUT: Final = Knob("layout", "channels in blocks the size of a vector", 3)
 WINOGRAD: Final = Knob("winograd", "convolutions with fewer multiplications", 3)
 PREPACKING: Final = Knob("prepacking", "weights rearranged while compiling, not in each call", 1)
+PARTS: Final = Knob("parts", "products of float32 from products of bf16, as near, in matrix registers", 2)
 MEMORY: Final = Knob("memory", "memory that is used again once its content is dead", 0)
 PARALLEL: Final = Knob("parallel", "loops shared among threads", 0)
 VERSIONS: Final = Knob("versions", "kernels of their own for single and short rows of open sizes", 1)
 PRETUNED: Final = Knob("pretuned", "schedules that were tuned on such a machine and come with Weft", 1)
 
-KNOBS: Final = {k.name: k for k in (FUSION, LAYOUT, WINOGRAD, PREPACKING, MEMORY, PARALLEL, VERSIONS, PRETUNED)}
+KNOBS: Final = {k.name: k for k in (FUSION, LAYOUT, WINOGRAD, PREPACKING, PARTS, MEMORY, PARALLEL, VERSIONS, PRETUNED)}
 """The knobs by name, in the order in which they are shown."""
 
 

@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from tests.support.machines import AMX
 
 import weft
 from weft.cli.demo_models import basic_block
@@ -18,12 +19,13 @@ from weft.ir import Const
 from weft.loop import parse_program, print_program
 from weft.lower import serialize_loops
 from weft.support.errors import InputError
-from weft.support.knobs import KNOBS, PRETUNED, VERSIONS, check_knobs
-from weft.targets import host
+from weft.support.knobs import KNOBS, PARTS, PRETUNED, VERSIONS, check_knobs
+from weft.targets import cpu, host
+from weft.targets.scopes import CPU_SCOPES
 
 ON = "everything"
 
-OPTIMIZATIONS = [name for name in KNOBS if name not in (PRETUNED.name, VERSIONS.name)]
+OPTIMIZATIONS = [name for name in KNOBS if name not in (PRETUNED.name, VERSIONS.name, PARTS.name)]
 """Those that show on every machine for known sizes; tests have no pack of records."""
 
 
@@ -94,6 +96,16 @@ def test_without_prepacking_each_call_packs() -> None:
         knob: {n.op for n in built(knob).fused.graph.nodes if n.op.startswith("pack_")} for knob in (ON, "prepacking")
     }
     assert packs["prepacking"] > packs[ON]
+
+
+def test_without_parts_products_are_of_whole_factors() -> None:
+    g = GraphBuilder("network", 0)
+    g.output(gemm(g, g.input("x", (128, 768)), (768, 768)), "y")
+    found = [
+        build(g.model(), machine, options=CompileOptions(without=off)).fused.graph.nodes
+        for machine, off in ((AMX, ()), (AMX, ("parts",)), (cpu("avx512").having(scopes=CPU_SCOPES), ()))
+    ]
+    assert [any(n.op == "matmul_in_parts" for n in nodes) for nodes in found] == [True, False, False]
 
 
 def test_without_the_memory_plan_nothing_is_used_twice() -> None:

@@ -203,7 +203,7 @@ def _nest_cycles(p: MatrixTileProblem, tile: MatrixTile, held: tuple[int, int], 
     fetched = max(wide, PAIRED) if tile.wide and p.panel != TILE_LANES else wide
     right = fetched * p.parts * (LOAD_CYCLES if fetched * TILE_LANES * depth <= near else far)
     is_near = p.left_stride == 0 or tall * tile.rows * depth <= near
-    again = p.pairs - p.parts - 1 if p.pairs > p.parts else 0  # loads of a left part for another right one
+    again = max(p.pairs - 2 * p.parts + 1, 0)  # loads of a left part for another right one
     loads = p.parts * (LOAD_CYCLES if is_near else far) + again * LOAD_CYCLES
     left = tall * tile.rows / MOST_ROWS * loads
     products = p.pairs * tall * wide * max(tile.rows, SHORT_PRODUCT) * PRODUCT_CYCLES

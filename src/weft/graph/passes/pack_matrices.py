@@ -58,23 +58,23 @@ _Rounding: TypeAlias = NarrowedFactors | ProductsInParts | Tf32Factors
 """What makes products on factors of fewer bits."""
 
 
-def pack_matrices(graph: Graph, planner: Planner, precision: str = "model") -> Graph:
+def pack_matrices(graph: Graph, planner: Planner, precision: str = "model", *, in_parts: bool = False) -> Graph:
     """Returns *graph* with its matrix products on packed right-hand sides, where these are constant or used often enough.
 
     Where *precision* is "bf16" or "tf32", factors of float32 are rounded to that if their products are faster then. Factors in
-    bf16 are multiplied as they are where that is faster, unless it is "strict".
+    bf16 are multiplied as they are where that is faster, unless it is "strict". If *in_parts*, those of float32 may be split.
     """
-    return rewrite_graph(graph, _Packing(graph, planner, precision).rewrite)
+    return rewrite_graph(graph, _Packing(graph, planner, precision, in_parts=in_parts).rewrite)
 
 
 class _Packing:
     """The panels of each matrix, made once for all of its users."""
 
-    def __init__(self, graph: Graph, planner: Planner, precision: str) -> None:
+    def __init__(self, graph: Graph, planner: Planner, precision: str, *, in_parts: bool) -> None:
         self.planner = planner
         self.narrow = NarrowedFactors(planner) if precision == "bf16" and not planner.is_grid else None
         self.in_bf16 = None if precision == "strict" or planner.is_grid else NarrowedFactors(planner)
-        self.in_parts = ProductsInParts(planner) if precision == "model" and not planner.is_grid else None
+        self.in_parts = ProductsInParts(planner) if in_parts and not planner.is_grid else None
         self.on_grid = _rounded_on_grid(planner, precision)
         self.uses = Counter(v for n in graph.nodes for v in n.inputs)
         self.panels: dict[tuple[Value, bool], Value] = {}

@@ -57,7 +57,7 @@ from weft.graph.passes.states.write_states_in_place import write_states_in_place
 from weft.graph.passes.update_in_any_order import update_in_any_order
 from weft.graph.passes.widen_halves import widen_halves
 from weft.support.dtypes import bf16, f32
-from weft.support.knobs import LAYOUT, PREPACKING, WINOGRAD, Switches
+from weft.support.knobs import LAYOUT, PARTS, PREPACKING, WINOGRAD, Switches
 from weft.support.passes import EVERYTHING, Pass, alone
 from weft.targets import Target
 
@@ -87,9 +87,15 @@ def _choose_layouts(graph: Graph, context: GraphContext) -> Graph:
     return choose_layouts(graph, context.planner, by_winograd=WINOGRAD_PASS.is_on(context.switches))
 
 
+def _has_parts(switches: Switches) -> bool:
+    """Tells whether factors of float32 may be split in parts."""
+    return switches.precision == "model" and switches.uses(PARTS)
+
+
 def _narrow_convolutions(graph: Graph, context: GraphContext) -> Graph:
-    in_parts = context.switches.precision == "model" and not context.target.has_threads
-    return narrow_convolutions(graph, context.planner, narrow=context.switches.narrow, in_parts=in_parts)
+    return narrow_convolutions(
+        graph, context.planner, narrow=context.switches.narrow, in_parts=_has_parts(context.switches)
+    )
 
 
 def _combine_products(graph: Graph, context: GraphContext) -> Graph:
@@ -114,7 +120,8 @@ def _block_attention(graph: Graph, context: GraphContext) -> Graph:
 
 
 def _pack_matrices(graph: Graph, context: GraphContext) -> Graph:
-    return pack_matrices(graph, context.planner, context.switches.precision)
+    switches = context.switches
+    return pack_matrices(graph, context.planner, switches.precision, in_parts=_has_parts(switches))
 
 
 def _tabulate_bytes(graph: Graph, context: GraphContext) -> Graph:

@@ -1,7 +1,7 @@
 """Products of float32 as sums of products of bf16, at float32's accuracy (docs/design/0084).
 
     x = x[0] + x[1] + x[2]        x[0] = bf16(x),  x[1] = bf16(x - x[0]),  x[2] = x - x[0] - x[1]
-    a * b  ~  a[2] b[0] + a[1] b[0] + a[0] b[0] + a[0] b[1] + a[1] b[1] + a[0] b[2]
+    a * b  ~  a[2] b[0] + a[1] b[0] + a[0] b[0] + a[0] b[2] + a[0] b[1] + a[1] b[1]
 
 Three numbers of 8 significant bits have all 24 of a float32. The products that are left out are below 2^-24 of the result, and
 those that are made are exact in float32, in which they are summed (Henry, Tang and Heinecke, "Leveraging the bfloat16 artificial
@@ -26,8 +26,8 @@ from weft.te import Tensor, compute, reduce_axis, sum_
 PARTS: Final = 3
 """Parts of a number."""
 
-LEFT_PARTS: Final = (2, 1, 0, 0, 1, 0)
-RIGHT_PARTS: Final = (0, 0, 0, 1, 1, 2)
+LEFT_PARTS: Final = (2, 1, 0, 0, 0, 1)
+RIGHT_PARTS: Final = (0, 0, 0, 2, 1, 1)
 """The parts of the factors of each product that is made: neighbours share one, which stays in its register."""
 
 GROUP: Final = 2

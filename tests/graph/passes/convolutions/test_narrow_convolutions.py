@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.graph.checks import ops, random_inputs
 from tests.graph.oracle import run_graph
-from tests.support.machines import AMX
+from tests.support.machines import AMX, SERVER
 
-from weft.cost import Choosing
+from weft.cost import BlockedConvolution, Candidate, Choosing, FactorsInParts, convolution_in_parts_plans
 from weft.graph import Graph, Parameter, Value, verify_graph
 from weft.graph.passes.convolutions.narrow_convolutions import narrow_convolutions
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.support.dtypes import bf16, f32
 from weft.targets import Target, cpu
+
+WITH_TILES = SERVER.having(features=AMX.isa.features, scopes=AMX.scopes)
+"""A server with matrix registers."""
 
 EPS = 2.0**-8
 """The most that rounding to bf16 changes a number by, as a part of it."""
@@ -44,6 +50,15 @@ def narrowed(g: Graph, machine: Target = AMX, *, narrow: bool = True) -> Graph:
     return narrow_convolutions(g, Choosing(machine), narrow=narrow)
 
 
+def in_parts(g: Graph) -> Graph:
+    """Returns *g* with its convolutions in parts, even where vectors would be faster."""
+
+    def choose(found: Sequence[Candidate[Any]]) -> Candidate[Any]:
+        return next((c for c in found if c.decision == FactorsInParts(1)), found[0])
+
+    return narrow_convolutions(g, Choosing(AMX, choose), narrow=False, in_parts=True)
+
+
 @pytest.mark.parametrize(("kernel", "stride", "bias"), [(3, 1, True), (1, 1, False), (3, 2, False)])
 def test_results_are_those_of_float32_within_the_rounding_of_factors(kernel: int, stride: int, bias: bool) -> None:
     before = convolution(kernel, stride, bias=bias)
@@ -54,6 +69,25 @@ def test_results_are_those_of_float32_within_the_rounding_of_factors(kernel: int
     (wanted,), (got,) = run_graph(before, given), run_graph(made, given)
     np.testing.assert_allclose(got, wanted, atol=4 * EPS * np.abs(wanted).max())
     assert np.abs(got - wanted).max() > 0, "factors are rounded"
+
+
+@pytest.mark.parametrize(("kernel", "stride", "bias"), [(3, 1, True), (1, 1, False), (3, 2, False)])
+def test_results_in_parts_are_those_of_float32(kernel: int, stride: int, bias: bool) -> None:
+    before = convolution(kernel, stride, bias=bias)
+    made, given = in_parts(before), random_inputs(before)
+    verify_graph(made)
+    assert [op for op in ops(made) if op.endswith("_in_parts")] == ["split_in_parts", "conv2d_in_parts"]
+    (wanted,), (got,) = run_graph(before, given), run_graph(made, given)
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=2e-6 * np.abs(wanted).max())
+
+
+def test_parts_are_chosen_for_whole_tiles_of_places() -> None:
+    """Lines of seven places fill less than half of a matrix register."""
+    forms = [
+        convolution_in_parts_plans(BlockedConvolution(size, size, read, read, 1, size * size * read), WITH_TILES)
+        for size, read in ((14, 512), (28, 256), (7, 1024))
+    ]
+    assert [found[0].decision.blocks for found in forms] == [1, 1, 0]
 
 
 def test_a_batch_of_any_size() -> None:

@@ -84,6 +84,44 @@ def wanted(a: Any, b: Any, c: Any) -> Any:
     return a.astype(np.int32) @ matrix.astype(np.int32) + c
 
 
+def product_of_parts(sizes: Sequence[int]) -> Program:
+    """A product of factors in parts, with an epilogue that adds to each column: of rows, steps of a tile, and columns."""
+    rows, steps, columns = sizes
+    a = placeholder((rows, steps, 3, 32), bf16, "a")
+    b = placeholder((-(-columns // 16), steps, 3, 16, 16, 2), bf16, "b")
+    (y,) = OPERATORS["matmul_in_parts"]([a, b], {"columns": columns})
+    c = placeholder((columns,), f32, "c")
+    return to_program([a, b, c], [compute((rows, columns), lambda i, j: y[i, j] + c[j], "z")], "product")
+
+
+PARTS = [(32, 2, 32), (14, 1, 40), (19, 2, 16)]
+"""Rows, steps of a tile, and columns."""
+
+
+@pytest.mark.parametrize("sizes", PARTS[:2])
+def test_the_schedule_multiplies_pairs_of_parts(sizes: Sequence[int]) -> None:
+    program = product_of_parts(sizes)
+    same_results(program, in_tiles(program))
+
+
+@has_tiles
+@pytest.mark.parametrize("sizes", PARTS)
+def test_machine_code_multiplies_pairs_of_parts(sizes: Sequence[int]) -> None:
+    program, target = product_of_parts(sizes), cpu("avx512")
+    given = arrays(program)
+    load(lower(in_tiles(program, target), target, verify=True), target)[1](*given)
+    a, b = (x.astype(np.int64) for x in given[:2])
+    left, right = a.transpose(2, 0, 1, 3), b.transpose(2, 0, 4, 1, 3, 5).reshape(3, b.shape[0] * 16, *a.shape[1:2], 32)
+    made = sum(np.einsum("mkt,nkt->mn", left[i], right[j]) for i in range(3) for j in range(3 - i))
+    np.testing.assert_array_equal(given[3], made[:, : sizes[2]] + given[2])
+
+
+def test_a_pair_of_parts_shares_a_factor_with_the_next() -> None:
+    """Of six pairs of parts, each of 2 x 2 products, fourteen of twenty-four tiles are loaded."""
+    text = BACKEND.write(lower(in_tiles(product_of_parts((32, 4, 32))), AMX), AMX).text
+    assert [text.count(f"call void @llvm.x86.{op}(") for op in ("tdpbf16ps", "tileloadd64")] == [24, 14]
+
+
 SIZES = [
     (32, 2, 2, 32, 64),
     (7, 1, 1, 16, 16),

@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from weft.cost.demand import l3_cycles
 from weft.cost.graph.arithmetic import multiply_cycles
 from weft.cost.graph.low_precision import FloatProduct
 from weft.cost.graph.matrix_convolutions import WINOGRAD_PART, BlockedConvolution, as_product
-from weft.cost.graph.memory import streaming_cycles
+from weft.cost.graph.memory import L2_SHARE, streaming_cycles
 from weft.cost.graph.packing import MANY_ROWS
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
 from weft.cost.rules.matrix_tiles import MatrixTile, MatrixTileProblem, matrix_tile_plans
 from weft.support.dtypes import bf16, f32
 from weft.targets import Target
-from weft.targets.instructions import ROW_BYTES, TILE_LANES, group_of
+from weft.targets.instructions import MOST_ROWS, ROW_BYTES, TILE_LANES, TileOperation, group_of, intrinsics_of
 
 PARTS: Final = 3
 """Numbers of bf16 that have all bits of a float32."""
@@ -60,25 +61,31 @@ class FactorsInParts(Decision):
     blocks: int = 0
 
 
+def multiplies_parts(target: Target) -> bool:
+    """Tells whether a machine has matrix registers that multiply bf16."""
+    return TileOperation("multiply", MOST_ROWS, f32, bf16, bf16).name in {i.name for i in intrinsics_of(target)}
+
+
 def factors_in_parts_plans(p: FloatProduct, target: Target) -> list[Candidate[FactorsInParts]]:
     """Returns the forms of a product by a constant matrix, by cycles on one core: those of reading it, and of splitting rows."""
     rows, size = MANY_ROWS if p.rows is None else p.rows, p.depth * p.columns
-    reading = partial(
-        streaming_cycles, target=target, others=target.caches.l3
-    )  # those of other layers are read in between
+    reading = partial(streaming_cycles, target=target, others=target.caches.l3)  # others' weights are read in between
     wide = max(multiply_cycles(rows * size, f32.bits, target), reading(size * f32.bytes))
     found = [Candidate(FactorsInParts(), wide)]
     steps, group = -(-p.depth // STEP_TERMS), group_of(bf16)
     whole = MatrixTileProblem(
-        bf16, bf16, f32, rows, -(-p.columns // TILE_LANES), TILE_LANES, steps * STEP_TERMS // group,
-        inner=STEP_TERMS // group, others=1, left_stride=steps * ROW_BYTES, open_rows=p.rows is None,
-    )  # fmt: skip
-    read = reading(size * bf16.bytes * PARTS)
-    near = [
-        b
-        for b in range(1, steps + 1)
-        if steps % b == 0 and rows * p.depth * bf16.bytes * PARTS <= b * L2_PART * target.caches.l2
-    ]
+        *(bf16, bf16, f32),
+        rows=rows,
+        columns=-(-p.columns // TILE_LANES),
+        width=TILE_LANES,
+        groups=steps * STEP_TERMS // group,
+        inner=STEP_TERMS // group,
+        others=1,
+        left_stride=steps * ROW_BYTES * PARTS,
+        open_rows=p.rows is None,
+    )
+    read, left = reading(size * bf16.bytes * PARTS), rows * p.depth * bf16.bytes * PARTS
+    near = [b for b in range(1, steps + 1) if steps % b == 0 and left <= b * L2_PART * target.caches.l2]
     for blocks in sorted({1, *near[:1]}):
         block = in_parts(replace(whole, groups=whole.groups // blocks))
         best = _best(matrix_tile_plans(block, target))
@@ -101,7 +108,8 @@ def convolution_in_parts_plans(p: BlockedConvolution, target: Target) -> list[Ca
         image, weight = p.image, p.read * p.made * p.window
         passes = -(-problem.columns // best.decision.columns)  # all of the image for each of some panels
         reading = streaming_cycles(weight * bf16.bytes * PARTS, target)
-        reading += passes * streaming_cycles(image * bf16.bytes * PARTS, target)
+        if image * bf16.bytes * PARTS > L2_SHARE * target.caches.l2:
+            reading += passes * l3_cycles(image * bf16.bytes * PARTS, target)
         work = best.cycles * SHARED + reading * STREAMED + _split_cycles(image, target)
         found.append(Candidate(FactorsInParts(1), work))
     return by_cost(found)

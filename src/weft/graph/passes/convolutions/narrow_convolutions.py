@@ -29,6 +29,7 @@ from weft.cost import (
     NarrowFactors,
     Planner,
     convolution_in_parts_plans,
+    multiplies_parts,
     narrow_convolution_plans,
     subject_of,
 )
@@ -77,34 +78,35 @@ class _Narrowing:
             return None
         x, packed, bias = (*inputs, None)[:3]
         weight = operand_of("pack_conv_weight", packed)
-        if x is None or not isinstance(weight, Constant):
-            return None
-        is_exact = _before_widening(self.wide.twins.get(x, x)) is not None and _is_in_bf16(weight)
-        problem = _problem(node, x, weight)
-        if problem is None or not (self.narrow or is_exact or self.in_parts):
-            return None
-        is_rounded, subject = self.narrow or is_exact, subject_of(node.output.name)
-        if (
-            is_rounded
-            and not self.planner.decide(subject, NarrowFactors, partial(narrow_convolution_plans, problem)).panel
-        ):
-            return None
-        plans = partial(convolution_in_parts_plans, problem)
-        if not is_rounded and not self.planner.decide(subject, FactorsInParts, plans).blocks:
+        form = self._form(node, x, weight) if x is not None and isinstance(weight, Constant) else None
+        if x is None or weight is None or form is None:
             return None
         lanes = _sizes(node.output)[4]
-        window = {k: node.attribute(k) for k in ("strides", "pads", "dilations")}
         panels = NARROW_BLOCK // lanes if _sizes(node.output)[1] * lanes % NARROW_BLOCK == 0 else 1
-        if is_rounded:
-            given = [self._round(new, x), _rounded_panels(new, weight, lanes)]
-            made = new.add("conv2d_grouped", given, source=node.source, panels=panels, **window)
+        if form is NarrowFactors:
+            op, given = "conv2d_grouped", [self._round(new, x), _rounded_panels(new, weight, lanes)]
         else:
-            given = [self._split(new, x), _split_panels(new, weight, lanes)]
-            made = new.add("conv2d_in_parts", given, source=node.source, panels=panels, **window)
+            op, given = "conv2d_in_parts", [self._split(new, x), _split_panels(new, weight, lanes)]
+        window = {k: node.attribute(k) for k in ("strides", "pads", "dilations")}
+        made = new.add(op, given, source=node.source, panels=panels, **window)
         if bias is not None:
             wide = new.add("reshape", [bias], shape=(made.shape[1], ONE, ONE, made.shape[4]))
             made = new.add("add", [made, wide], source=node.source)
         return made if panels == 1 else self.wide.apart(new, made, lanes, node.output.name)
+
+    def _form(self, node: Node, x: Value, weight: Constant) -> type[FactorsInParts | NarrowFactors] | None:
+        """Returns what makes a convolution faster: factors in parts, or rounded ones; None where it stays as it is."""
+        problem, subject = _problem(node, x, weight), subject_of(node.output.name)
+        if problem is None:
+            return None
+        is_exact = _before_widening(self.wide.twins.get(x, x)) is not None and _is_in_bf16(weight)
+        if self.narrow or is_exact:
+            rounded = self.planner.decide(subject, NarrowFactors, partial(narrow_convolution_plans, problem))
+            return NarrowFactors if rounded.panel else None
+        if not self.in_parts or not self.planner.offers(FactorsInParts, multiplies_parts):
+            return None
+        parts = self.planner.decide(subject, FactorsInParts, partial(convolution_in_parts_plans, problem))
+        return FactorsInParts if parts.blocks else None
 
     def _split(self, new: Graph, x: Value) -> Value:
         """Returns the parts [N, C/32, H, W, 3, 32] of *x* [N, C/b, H, W, b]."""

@@ -11,7 +11,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from weft.cost import STEP_TERMS, FactorsInParts, FloatProduct, Planner, factors_in_parts_plans, subject_of
+from weft.cost import (
+    STEP_TERMS,
+    FactorsInParts,
+    FloatProduct,
+    Planner,
+    factors_in_parts_plans,
+    multiplies_parts,
+    subject_of,
+)
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Parameter, Value
 from weft.ir import Const
@@ -34,6 +42,8 @@ class ProductsInParts:
         if a.dtype is not f32 or b.dtype is not f32 or a.rank < 2 or not is_fixed:
             return None
         if not isinstance(depth, Const) or not isinstance(columns, Const):
+            return None
+        if not self.planner.offers(FactorsInParts, multiplies_parts):
             return None
         rows = node.output.shape[-2]
         problem = FloatProduct(
