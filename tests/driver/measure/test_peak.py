@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from weft.codegen.llvm.object_code import assembly
+from weft.driver.measure.matrix_peak import MatrixPeak
 from weft.driver.measure.peak import Peak, fma_peak
 from weft.support.dtypes import DType, bf16, f32, f64, u8
 from weft.support.errors import InputError, LoweringError
@@ -39,6 +40,13 @@ def test_the_loop_has_nothing_but_its_instruction(dtype: DType) -> None:
     assert len(sums) >= 12
     assert not any("(" in x or "[" in x for x in sums), "no operand is in memory"
     assert len(loop) - len(sums) <= 4, loop
+
+
+@pytest.mark.skipif(not host().has("amx-bf16"), reason="the machine has no matrix registers")
+def test_products_of_tiles_are_the_fastest() -> None:
+    assert MatrixPeak(bf16, host()).rate() > 2 * fma_peak()
+    with pytest.raises(LoweringError, match="no matrix registers for u8"):
+        MatrixPeak(u8, cpu("avx512").having(features=()))
 
 
 def test_more_repeats_find_no_lower_peak() -> None:

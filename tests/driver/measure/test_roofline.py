@@ -15,6 +15,7 @@ from weft.driver.measure.profile import Profiler
 from weft.driver.measure.roofline import Level, Roofs, Standing, place_kernels, work_of
 from weft.driver.measure.work import Work, count_work
 from weft.loop import parse_program
+from weft.support.dtypes import bf16
 from weft.support.errors import InputError
 
 ROOFS = Roofs(100.0, [Level("L1", 1e3, 400.0), Level("L2", 1e6, 100.0), Level("DRAM", float("inf"), 10.0)])
@@ -35,6 +36,17 @@ def test_work_of_a_matrix_product() -> None:
     assert found.operations == 2 * 4 * 8 * 16
     assert found.moved == {"a": 4 * 4 * 8, "b": 4 * 8 * 16, "c": 4 * 4 * 16}
     assert found.nbytes == 4 * (32 + 128 + 64)
+
+
+def test_products_of_narrow_factors_have_a_limit_of_their_own() -> None:
+    found = work("""def f(a: bf16[8], b: bf16[8], c: f32[1]):
+    c[0] = f32(0)
+    for k in range(0, 8):
+        c[0] = c[0] + f32(a[k]) * f32(b[k])
+""")
+    assert (found.operations, found.narrow) == (16, {bf16: 16})
+    assert Roofs(2.0, ROOFS.levels).seconds(found) == 8e-9
+    assert Roofs(2.0, ROOFS.levels, {bf16: 8.0}).seconds(found) == 2e-9
 
 
 def test_indices_are_no_work_and_unread_rows_are_not_moved() -> None:

@@ -77,7 +77,8 @@ def _show(found: Sequence[Standing], roofs: Roofs) -> None:
     print_table(COLUMNS, [_cells(s, total) for s in found], elastic="first for")
     limit = sum(s.calls * s.limit for s in found)
     levels = ", ".join(f"{x.name} {x.bandwidth:.0f}" for x in roofs.levels)
-    print_text(f"one core: {roofs.peak:.0f} GFLOP/s, and GB/s read from {levels}")
+    narrow = "".join([f", of {t} {rate:.0f}" for t, rate in roofs.narrow.items()])
+    print_text(f"one core: {roofs.peak:.0f} GFLOP/s{narrow}, and GB/s read from {levels}")
     print_text(f"all kernels take {total * 1e3:.3f} ms; at their limits they would take {limit * 1e3:.3f} ms")
     print_text("timed on random inputs: other values may take another time where results underflow")
 
@@ -102,7 +103,8 @@ def _roof_facts(roofs: Roofs) -> dict[str, object]:
     """Returns the roofs as JSON knows them: a capacity without an end is none."""
     held = [int(x.capacity) if isfinite(x.capacity) else None for x in roofs.levels]
     levels = [{"name": x.name, "bytes": h, "gb_per_s": x.bandwidth} for x, h in zip(roofs.levels, held, strict=True)]
-    return {"gflops": roofs.peak, "levels": levels}
+    narrow = {str(t): rate for t, rate in roofs.narrow.items()}
+    return {"gflops": roofs.peak, "narrow_gflops": narrow, "levels": levels}
 
 
 def _facts(s: Standing) -> dict[str, object]:

@@ -13,7 +13,7 @@ from weft.native import _rt
 from weft.runtime.host import machine
 from weft.targets import LEVELS, cache_sizes, can_run, cpu, host, host_flags
 
-TOLD = ("avx512_vnni", "avx512_bf16", "avx512_fp16", "avx_vnni")
+TOLD = ("avx512_vnni", "avx512_bf16", "avx512_fp16", "avx_vnni", "amx_bf16", "amx_int8")
 """Features that are worth telling: each has instructions of its own for a smaller data type."""
 
 NAMES = {"avx512": "AVX-512", "avx2": "AVX2", "sse4": "SSE 4.2"}

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from threading import Barrier
 from typing import Final
 
 from weft.driver.measure.bandwidth import MOST_DRAM_BYTES, ReadBandwidth, l3_buffer
+from weft.driver.measure.matrix_peak import MatrixPeak
 from weft.driver.measure.peak import Peak
 from weft.driver.progress import Progress
 from weft.support.dtypes import DType, bf16, f32, u8
@@ -43,12 +45,13 @@ class Limit:
 
 @dataclass(frozen=True)
 class Quantity:
-    """Something to measure: *rate* returns it for the core that calls it."""
+    """Something to measure: *rate* returns it for the core that calls it; arithmetic is that of products of *factors*."""
 
     name: str
     unit: str
     rate: Callable[[], float]
     nbytes: int = 0
+    factors: DType | None = None
 
 
 def measure_limits(target: Target | None = None, rounds: int = ROUNDS, progress: Progress | None = None) -> list[Limit]:
@@ -66,7 +69,7 @@ def measure_limits(target: Target | None = None, rounds: int = ROUNDS, progress:
 
 
 def arithmetic(target: Target) -> Iterator[Quantity]:
-    """Gives the multiply-adds of *target*, in its own vectors and in shorter ones, and the dot products that it has."""
+    """Gives the multiply-adds of *target*, in its own vectors and in shorter ones, and its products of narrow factors."""
     for level in [x for x in LEVELS.values() if x.vector_bits < target.isa.vector_bits and x.fma]:
         narrow = next(cpu(name) for name, x in LEVELS.items() if x is level)
         if can_run(narrow):
@@ -76,12 +79,16 @@ def arithmetic(target: Target) -> Iterator[Quantity]:
             yield _peak(dtype, target)
         except LoweringError:  # it has no instruction for these
             continue
+    for dtype, kind in ((bf16, "bf16"), (u8, "int8")):
+        with suppress(LoweringError):  # there are no matrix registers
+            unit = "GOP/s" if dtype is u8 else "GFLOP/s"
+            yield Quantity(f"{kind} products of tiles", unit, MatrixPeak(dtype, target).rate, factors=dtype)
 
 
 def _peak(dtype: DType, target: Target) -> Quantity:
     peak = Peak(dtype, target)
     name = f"{_NAMES[dtype]}, {target.isa.vector_bits}-bit vectors"
-    return Quantity(name, "GOP/s" if dtype is u8 else "GFLOP/s", peak.rate)
+    return Quantity(name, "GOP/s" if dtype is u8 else "GFLOP/s", peak.rate, factors=dtype)
 
 
 def memory(target: Target) -> Iterator[Quantity]:

@@ -7,7 +7,7 @@ holds the whole model, since a call reads each of them once; values between kern
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -21,6 +21,7 @@ from weft.graph import Constant, Group
 from weft.ir import Const
 from weft.loop import Program
 from weft.lower import expand_math
+from weft.support.dtypes import DType, f32
 from weft.targets import Target
 from weft.te import to_program
 
@@ -42,14 +43,24 @@ class Level:
 
 @dataclass(frozen=True)
 class Roofs:
-    """The limits of one core: multiply-adds in GFLOP/s, and the levels of memory, the nearest first."""
+    """The limits of one core: multiply-adds in GFLOP/s, and the levels of memory, the nearest first.
+
+    Products of *narrow* factors may have limits of their own, by the type of the first factor.
+    """
 
     peak: float
     levels: Sequence[Level]
+    narrow: Mapping[DType, float] = field(default_factory=dict)
 
     def level(self, nbytes: float) -> Level:
         """Returns the nearest level that holds *nbytes*."""
         return next(x for x in self.levels if nbytes <= x.capacity)
+
+    def seconds(self, work: Work) -> float:
+        """Returns the seconds that the arithmetic of *work* takes at least."""
+        narrow = {t: n for t, n in work.narrow.items() if t in self.narrow}
+        own = sum([n / self.narrow[t] for t, n in narrow.items()])
+        return (own + (work.operations - sum(narrow.values())) / self.peak) / 1e9
 
 
 @dataclass(frozen=True)
@@ -107,12 +118,19 @@ class Standing:
 
 def measure_roofs(target: Target, rounds: int = 3, progress: Progress | None = None) -> Roofs:
     """Returns the roofs of one core of this machine, held to the vectors of *target*."""
-    peaks = [q for q in arithmetic(target) if q.name.startswith("f32") and f"{target.isa.vector_bits}-bit" in q.name]
+    known = list(arithmetic(target))
+    peaks = [q for q in known if q.factors is f32 and f"{target.isa.vector_bits}-bit" in q.name]
+    narrow = [q for q in known if q.factors not in (f32, None)]
     reads = list(memory(target))
-    rates = [_best(q, rounds, n, len(reads) + 1, progress) for n, q in enumerate([*peaks, *reads])]
+    total = 1 + len(reads) + len(narrow)
+    rates = [_best(q, rounds, n, total, progress) for n, q in enumerate([*peaks, *reads, *narrow])]
+    best: dict[DType, float] = {}
+    for q, rate in zip(narrow, rates[1 + len(reads) :], strict=True):
+        if q.factors is not None:
+            best[q.factors] = max(best.get(q.factors, 0.0), rate)
     capacities = [target.caches.l1, target.caches.l2, target.caches.l3, float("inf")]
     names = [q.name.removesuffix(" read") for q in reads]
-    return Roofs(rates[0], [Level(*x) for x in zip(names, capacities, rates[1:], strict=True)])
+    return Roofs(rates[0], [Level(*x) for x in zip(names, capacities, rates[1 : 1 + len(reads)], strict=True)], best)
 
 
 def _best(q: Quantity, rounds: int, done: int, total: int, progress: Progress | None) -> float:
@@ -160,7 +178,7 @@ def _standing(made: Compilation, group: Group, times: Sequence[float], held: flo
     weights = sum(work.moved.get(f"p{n}", 0.0) for n in constants)
     far, near = roofs.level(held), roofs.level(work.nbytes)
     limits = {
-        "arithmetic": work.operations / roofs.peak / 1e9,
+        "arithmetic": roofs.seconds(work),
         f"weights from {far.name}": weights / far.bandwidth / 1e9,
         f"activations from {near.name}": (work.nbytes - weights) / near.bandwidth / 1e9,
     }
