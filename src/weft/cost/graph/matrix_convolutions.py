@@ -27,7 +27,8 @@ WINOGRAD_PART: Final = 0.4
 class BlockedConvolution:
     """A convolution on channels in blocks: *width* places in each of so many *lines*, of *read* channels to *made* in a *window*.
 
-    It reads *image* elements. Where *by_winograd*, float32 may have fewer products.
+    It reads *image* elements. Where *by_winograd*, float32 may have fewer products. The places of a *pointwise* one are read in
+    order, so that those of all lines may be one line.
     """
 
     lines: int
@@ -37,6 +38,7 @@ class BlockedConvolution:
     window: int
     image: int = 0
     by_winograd: bool = False
+    pointwise: bool = False
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,16 @@ def test_a_map_that_tells_rows_apart_stays_as_it_is() -> None:
     assert ops(apply_pass(graph, flatten_pointwise_places)) == ["reshape", "conv2d_blocked", "reshape", "add", "relu"]
 
 
+def test_places_of_parts() -> None:
+    g = Graph()
+    x = g.add("split_in_parts", [g.input("x", (2, 2, 3, 5, 32), f32)], block=32)
+    w = g.add("pack_conv_weight_parts", [constant(g, 32, 64, 1, 1, name="w")], in_block=32, out_block=16)
+    y = g.add("conv2d_in_parts", [g.add("reshape", [x], shape=(2, 2, 3, 5, 3, 32)), w], panels=2)
+    made = apply_pass(one_output(g, g.add("relu", [y])), flatten_pointwise_places)
+    assert "conv2d_in_parts_1: f32[2, 1, 1, 15, 32]" in print_graph(made)
+    assert "relu_1: f32[2, 1, 1, 15, 32]" in print_graph(made)
+
+
 def test_places_of_volumes() -> None:
     attributes = {"strides": (1, 1, 1), "pads": (0,) * 6, "dilations": (1, 1, 1)}
     graph = convolution(lambda g, y: g.add("relu", [y]), (2, 3, 5), (1, 1, 1), **attributes)

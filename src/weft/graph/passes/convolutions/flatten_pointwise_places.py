@@ -6,7 +6,8 @@
 
 Such a convolution is a product whose rows are the places. Register tiles of six rows then leave one remainder of all 196, where
 they left one of each 14: the tiles had five, five and four rows. Element-wise consumers are computed on the merged places as
-well, so that they still fuse into the epilogue; the reshapes cost nothing.
+well, so that they still fuse into the epilogue; the reshapes cost nothing. So are convolutions in parts, whose places fill the rows
+of matrix registers better: 28 x 28 are 49 times 16.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from weft.ops import product
 _PLACES: Final = slice(2, -1)
 """The axes of places in values in channel blocks: [batch, channel blocks, *places, channels]."""
 
+_PLACES_OF_PARTS: Final = slice(2, -2)
+"""The axes of places in the parts of such values: [batch, channel blocks, *places, parts, channels]."""
+
 
 def flatten_pointwise_places(graph: Graph) -> Graph:
     """Returns *graph* with a single axis of places in 1 x 1 convolutions, and in the maps that follow."""
@@ -38,7 +42,7 @@ class _Places(MergedAxes):
             return None
         x, *others = inputs
         assert x is not None  # a convolution has an image
-        merged = self.merged(new, x, _merged(x.shape))
+        merged = self.merged(new, x, _merged(x.shape, _places(node)))
         return new.add(node.op, [merged, *others], source=node.source, **node.keywords)
 
     def merged_shape(self, shape: Shape, whole: Shape) -> Shape | None:
@@ -49,9 +53,14 @@ class _Places(MergedAxes):
         return shape if _is_one_place(aligned) else None
 
 
-def _merged(shape: Shape) -> Shape:
-    places = shape[_PLACES]
-    return (*shape[: _PLACES.start], *[ONE] * (len(places) - 1), product(places), *shape[_PLACES.stop :])
+def _merged(shape: Shape, axes: slice = _PLACES) -> Shape:
+    places = shape[axes]
+    return (*shape[: axes.start], *[ONE] * (len(places) - 1), product(places), *shape[axes.stop :])
+
+
+def _places(node: Node) -> slice:
+    """Returns the axes of places in the image of a convolution."""
+    return _PLACES_OF_PARTS if node.op == "conv2d_in_parts" else _PLACES
 
 
 def _is_one_place(shape: Shape) -> bool:
@@ -60,10 +69,10 @@ def _is_one_place(shape: Shape) -> bool:
 
 def _is_pointwise(node: Node) -> bool:
     """Tells whether *node* is a convolution of single places in several rows, without padding or strides."""
-    if node.op != "conv2d_blocked":
+    if node.op not in ("conv2d_blocked", "conv2d_in_parts"):
         return False
     x, w = node.inputs[:2]
-    if x is None or w is None or len([size for size in x.shape[_PLACES] if size is not ONE]) < 2:
+    if x is None or w is None or len([size for size in x.shape[_places(node)] if size is not ONE]) < 2:
         return False
-    taps = w.shape[2 : x.rank - 1]
+    taps = w.shape[2 : 2 + len(x.shape[_places(node)])]
     return all(k is ONE for k in taps) and set(node.attribute("strides")) == {1} and not any(node.attribute("pads"))

@@ -155,6 +155,7 @@ def _problem(node: Node, x: Value, weight: Constant) -> BlockedConvolution | Non
     if not known or weight.extents[1] % NARROW_BLOCK:
         return None
     places, window = _sizes(node.output), weight.extents[2:]
+    is_plain = prod(window) == 1 and set(node.attribute("strides")) == {1} and not any(node.attribute("pads"))
     return BlockedConvolution(
         lines=places[0] * places[2],
         width=places[3],
@@ -163,6 +164,7 @@ def _problem(node: Node, x: Value, weight: Constant) -> BlockedConvolution | Non
         window=prod(window),
         image=prod(_sizes(x)),
         by_winograd=window == (3, 3) and set(node.attribute("strides")) == {1},
+        pointwise=is_plain,
     )
 
 
