@@ -179,7 +179,7 @@ def _row_block(p: MatrixTileProblem, rows: int, target: Target) -> int:
     most = max(int(BLOCK_SHARE * again * target.caches.l2) // each, FEWEST_BLOCK_ROWS // again // rows, 1)
     if p.open_rows or not p.left_stride or count <= most:
         return 0
-    return max(b for b in range(1, count + 1) if count % b == 0 and (b == 1 or b <= most))
+    return next(b for b in range(most, 0, -1) if count % b == 0)
 
 
 def _cycles(p: MatrixTileProblem, tile: MatrixTile, target: Target) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from math import ceil
 from typing import Final
 
 from weft.cost.demand import l3_cycles
@@ -85,8 +86,7 @@ def factors_in_parts_plans(p: FloatProduct, target: Target) -> list[Candidate[Fa
         open_rows=p.rows is None,
     )
     read, left = reading(size * bf16.bytes * PARTS), rows * p.depth * bf16.bytes * PARTS
-    near = [b for b in range(1, steps + 1) if steps % b == 0 and left <= b * L2_PART * target.caches.l2]
-    for blocks in sorted({1, *near[:1]}):
+    for blocks in sorted({1, _fewest_blocks(steps, left / (L2_PART * target.caches.l2))}):
         block = in_parts(replace(whole, groups=whole.groups // blocks))
         best = _best(matrix_tile_plans(block, target))
         if best is not None:
@@ -95,6 +95,12 @@ def factors_in_parts_plans(p: FloatProduct, target: Target) -> list[Candidate[Fa
             work = blocks * best.cycles * SHARED + adding + max(passes, 1) * read * STREAMED
             found.append(Candidate(FactorsInParts(blocks), work + _split_cycles(rows * p.depth, target)))
     return by_cost(found)
+
+
+def _fewest_blocks(steps: int, least: float) -> int:
+    """Returns the fewest blocks that *steps* are cut in evenly, of which there are *least*, or 1 where there is no such number."""
+    fewest = max(1, ceil(least))
+    return next((b for b in range(fewest, min(2 * fewest, steps) + 1) if steps % b == 0), 1)
 
 
 def convolution_in_parts_plans(p: BlockedConvolution, target: Target) -> list[Candidate[FactorsInParts]]:

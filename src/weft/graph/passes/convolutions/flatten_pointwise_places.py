@@ -6,8 +6,8 @@
 
 Such a convolution is a product whose rows are the places. Register tiles of six rows then leave one remainder of all 196, where
 they left one of each 14: the tiles had five, five and four rows. Element-wise consumers are computed on the merged places as
-well, so that they still fuse into the epilogue; the reshapes cost nothing. So are convolutions in parts, whose places fill the rows
-of matrix registers better: 28 x 28 are 49 times 16.
+well, so that they still fuse into the epilogue; the reshapes cost nothing. So are convolutions in parts, whose places fill the
+rows of matrix registers better: 28 x 28 are 49 times 16.
 """
 
 from __future__ import annotations
