@@ -46,6 +46,9 @@ SUM_CYCLES: Final = 16.0
 """Cycles of storing a vector of sums, and adding it to those of other terms. Six blocks of 128 terms instead of one of 768 took
 867 us on that machine instead of 775."""
 
+MOST_TRIED: Final = 64
+"""Numbers of blocks that are looked at for one that cuts all terms evenly."""
+
 L2_PART: Final = 0.5
 """The part of the second level of cache that a block of terms of all rows may fill, beside panels and sums. Blocks that fit into
 the first level gain nothing: 243 instead of 275 x 10^9 operations a second (128 x 768 x 768, on that machine)."""
@@ -98,9 +101,9 @@ def factors_in_parts_plans(p: FloatProduct, target: Target) -> list[Candidate[Fa
 
 
 def _fewest_blocks(steps: int, least: float) -> int:
-    """Returns the fewest blocks that *steps* are cut in evenly, of which there are *least*, or 1 where there is no such number."""
+    """Returns the fewest blocks that *steps* are cut in evenly, *least* of them, or 1 where no number near that does."""
     fewest = max(1, ceil(least))
-    return next((b for b in range(fewest, min(2 * fewest, steps) + 1) if steps % b == 0), 1)
+    return next((b for b in range(fewest, min(fewest + MOST_TRIED, steps) + 1) if steps % b == 0), 1)
 
 
 def convolution_in_parts_plans(p: BlockedConvolution, target: Target) -> list[Candidate[FactorsInParts]]:
