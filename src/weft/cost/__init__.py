@@ -65,7 +65,7 @@ from weft.cost.graph.matrix_convolutions import (
 from weft.cost.graph.combining import CombineProducts, combine_product_plans
 from weft.cost.graph.rounded.rounded_attention import RoundedAttention, rounded_attention_plans
 from weft.cost.graph.rounded.split_factors import (
-    STEP_TERMS, FactorsInParts, convolution_in_parts_plans, factors_in_parts_plans, multiplies_parts,
+    FEWEST_OPEN_ROWS, STEP_TERMS, FactorsInParts, convolution_in_parts_plans, factors_in_parts_plans, multiplies_parts,
 )
 from weft.cost.graph.device_placement import NodeWork, RunOn, crossing_time, device_time, processor_time, work_of
 from weft.cost.graph.packing import (
@@ -146,7 +146,7 @@ __all__ = [
     "ColumnBlock", "CombineProducts", "Convolution",
     "CostSource", "D", "DIRECT", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "ENTRY_CYCLES",
     "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FEW_AT_ONCE",
-    "FactorsInParts", "FOLDED_TIMES_CONSTANTS", "FloatProduct",
+    "FEWEST_OPEN_ROWS", "FactorsInParts", "FOLDED_TIMES_CONSTANTS", "FloatProduct",
     "Following", "Form", "FragmentProduct",
     "FragmentTile", "FrameWindow", "FusePanels", "GAIN", "Gemv", "GridOperand", "GroupedOperands", "ImageProblem",
     "ImplicitProduct", "Inline", "InnerOrder", "InnerProblem", "InnerTile", "JAMMED", "Jam", "JoinAttention", "KBlocks",

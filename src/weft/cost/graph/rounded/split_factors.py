@@ -13,7 +13,6 @@ from weft.cost.graph.arithmetic import multiply_cycles
 from weft.cost.graph.low_precision import FloatProduct
 from weft.cost.graph.matrix_convolutions import WINOGRAD_PART, BlockedConvolution, as_product
 from weft.cost.graph.memory import L2_SHARE, streaming_cycles
-from weft.cost.graph.packing import MANY_ROWS
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
 from weft.cost.rules.matrix_tiles import MatrixTile, MatrixTileProblem, matrix_tile_plans
@@ -46,6 +45,10 @@ SUM_CYCLES: Final = 16.0
 """Cycles of storing a vector of sums, and adding it to those of other terms. Six blocks of 128 terms instead of one of 768 took
 867 us on that machine instead of 775."""
 
+FEWEST_OPEN_ROWS: Final = 64
+"""Rows that a product of which only a call tells the number has at least, if its factors are split: weights are for all calls,
+and few rows take the time of reading them, which are half as large again in parts."""
+
 MOST_TRIED: Final = 64
 """Numbers of blocks that are looked at for one that cuts all terms evenly."""
 
@@ -72,7 +75,7 @@ def multiplies_parts(target: Target) -> bool:
 
 def factors_in_parts_plans(p: FloatProduct, target: Target) -> list[Candidate[FactorsInParts]]:
     """Returns the forms of a product by a constant matrix, by cycles on one core: those of reading it, and of splitting rows."""
-    rows, size = MANY_ROWS if p.rows is None else p.rows, p.depth * p.columns
+    rows, size = FEWEST_OPEN_ROWS if p.rows is None else p.rows, p.depth * p.columns
     reading = partial(streaming_cycles, target=target, others=target.caches.l3)  # others' weights are read in between
     wide = max(multiply_cycles(rows * size, f32.bits, target), reading(size * f32.bytes))
     found = [Candidate(FactorsInParts(), wide)]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from functools import partial
 
 from weft.cost import (
+    FEWEST_OPEN_ROWS,
     STEP_TERMS,
     FactorsInParts,
     FloatProduct,
@@ -22,7 +23,8 @@ from weft.cost import (
 )
 from weft.graph.core.graph import Graph, Node
 from weft.graph.core.graph_values import Constant, Parameter, Value
-from weft.ir import Const
+from weft.ir import Const, prove
+from weft.ops import size_bounds
 from weft.support.dtypes import f32
 from weft.targets.instructions import TILE_LANES
 
@@ -46,6 +48,8 @@ class ProductsInParts:
         if not self.planner.offers(FactorsInParts, multiplies_parts):
             return None
         rows = node.output.shape[-2]
+        if not isinstance(rows, Const) and not prove(rows >= FEWEST_OPEN_ROWS, size_bounds(rows)):
+            return None
         problem = FloatProduct(
             int(rows.value) if isinstance(rows, Const) else None, int(depth.value), int(columns.value)
         )
