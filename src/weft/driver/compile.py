@@ -84,8 +84,8 @@ def compile(
     *opt_level*: 0 compiles the model's nodes one by one, 1 simplifies and fuses them, 2 also packs the weights of matrix
     products, 3 also uses channel-blocked layouts and Winograd convolutions.
 
-    *precision*: "model" keeps the model's data types, and may reassociate. "strict" also forbids rewrites that round
-    differently from the model. "bf16" rounds the factors of float32 and float16 products and convolutions to bfloat16 (8
+    *precision*: "model" keeps the model's data types, may reassociate, and may split float32 in parts that add up to it. "strict"
+    also forbids rewrites that round differently from the model. "bf16" rounds the factors of float32 and float16 products and convolutions to bfloat16 (8
     significant bits) where that is faster on *target*; accumulation, normalization and softmax stay float32. "tf32" rounds the
     factors of float32 products and convolutions to 11 significant bits where *target* has instructions for it.
 

@@ -51,7 +51,8 @@ class Switches:
         2: weights packed for matrix products too;
         3: channels kept in blocks the size of a vector, and Winograd's method, too: everything (the default).
     `precision`
-        "model" keeps the model's dtypes and may reassociate; "strict" forbids rewrites that round otherwise than the model;
+        "model" keeps the model's dtypes and may reassociate, or multiply float32 in parts, which is as near; "strict" forbids
+        rewrites that round otherwise than the model;
         "bf16" rounds the factors of float32 and float16 products to bf16 where that is faster, and sums them in float32; "tf32"
         rounds those of float32 to tf32, of 11 significant bits, on devices that multiply such.
     `without` names the knobs of `KNOBS` that are switched off.
