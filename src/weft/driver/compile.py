@@ -85,9 +85,10 @@ def compile(
     products, 3 also uses channel-blocked layouts and Winograd convolutions.
 
     *precision*: "model" keeps the model's data types, may reassociate, and may split float32 in parts that add up to it. "strict"
-    also forbids rewrites that round differently from the model. "bf16" rounds the factors of float32 and float16 products and convolutions to bfloat16 (8
-    significant bits) where that is faster on *target*; accumulation, normalization and softmax stay float32. "tf32" rounds the
-    factors of float32 products and convolutions to 11 significant bits where *target* has instructions for it.
+    also forbids rewrites that round differently from the model. "bf16" rounds the factors of float32 and float16 products and
+    convolutions to bfloat16 (8 significant bits) where that is faster on *target*; accumulation, normalization and softmax stay
+    float32. "tf32" rounds the factors of float32 products and convolutions to 11 significant bits where *target* has
+    instructions for it.
 
     *verify* runs the verifier of every graph and program. *progress* is called with the name of a stage, the number of its
     steps that are done, and the number of all of them. *without* disables optimizations, named in `weft.support.knobs`.
