@@ -103,7 +103,11 @@ def test_matrices_that_may_change_stay_whole() -> None:
 
 def test_few_rows_are_multiplied_whole() -> None:
     """Their time is that of reading the matrix, which is half as large again in parts."""
-    assert [machine_plans(FloatProduct(rows, 768, 768)).blocks for rows in (1, 16, 128)] == [0, 0, 1]
+    assert [machine_plans(FloatProduct(rows, 768, 768)).blocks for rows in (1, 4, 16, 128)] == [0, 0, 0, 1]
+
+
+def test_weights_that_memory_holds_are_not_made_larger_for_few_rows() -> None:
+    assert [machine_plans(FloatProduct(rows, 4096, 4096)).blocks for rows in (1, 4, 32)] == [0, 0, 0]
 
 
 def test_terms_are_cut_where_all_rows_would_leave_the_cache() -> None:

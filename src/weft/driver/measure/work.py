@@ -52,9 +52,8 @@ def count_work(function: Function) -> Work:
         seen: set[Node] = set()
         if isinstance(s, Store | Let):
             operations += times * _operations(s.value, seen)
-        for product in [n for n in seen if isinstance(n, Mul)]:
-            if (factors := _narrow_factors(product)) is not None:
-                narrow[factors] += 2 * times
+        for factors in filter(None, map(_narrow_factors, seen)):
+            narrow[factors] += 2 * times
         for load in [n for n in seen if isinstance(n, Load) and n.buffer in params]:
             touched[load.buffer] += times
         inner = times * _constant(s.extent) if isinstance(s, For) else times
@@ -64,9 +63,9 @@ def count_work(function: Function) -> Work:
     return Work(operations, moved, narrow)
 
 
-def _narrow_factors(product: Mul) -> DType | None:
+def _narrow_factors(n: Node) -> DType | None:
     """Returns the type of the factors of a product of numbers that are converted from less than 32 bits; of bytes, u8."""
-    kinds = [x.a.dtype for x in (product.a, product.b) if isinstance(x, Cast)]
+    kinds = [x.a.dtype for x in (n.a, n.b) if isinstance(x, Cast)] if isinstance(n, Mul) else []
     if len(kinds) < 2 or any(k.bits > MOST_NARROW_BITS for k in kinds):
         return None
     return u8 if all(k.bits == u8.bits for k in kinds) else kinds[0]

@@ -88,7 +88,7 @@ def sums_of(program: Program) -> list[Block]:
 @pytest.mark.parametrize("target", MACHINES, ids=lambda t: t.name.split("=")[-1])
 @pytest.mark.parametrize("case", CASES)
 def test_blocks_compute_the_same(case: str, target: Target) -> None:
-    deep, plain = (scheduled(CASES[case], target.having(l2=n)) for n in (16 << 10, 1 << 20))
+    deep, plain = (scheduled(CASES[case], target.having(l2=n)) for n in (8 << 10, 1 << 20))
     assert len(sums_of(deep)) == 2
     assert len(sums_of(plain)) == 1
     given = arrays(deep)

@@ -98,7 +98,7 @@ def factors_in_parts_plans(p: FloatProduct, target: Target) -> list[Candidate[Fa
         if best is not None:
             passes = rows // (best.decision.rows * best.decision.row_tiles * (best.decision.row_block or rows))
             adding = (blocks - 1) * rows * p.columns / target.lanes(f32.bits) * SUM_CYCLES
-            work = blocks * best.cycles * SHARED + adding + max(passes, 1) * read * STREAMED
+            work = _beside(blocks * best.cycles * SHARED + adding, max(passes, 1) * read)
             found.append(Candidate(FactorsInParts(blocks), work + _split_cycles(rows * p.depth, target)))
     return by_cost(found)
 
@@ -122,7 +122,7 @@ def convolution_in_parts_plans(p: BlockedConvolution, target: Target) -> list[Ca
     best = _best(matrix_tile_plans(problem, target))
     if best is not None:
         weights = streaming_cycles(p.read * p.made * p.window * bf16.bytes * PARTS, target)
-        work = best.cycles * SHARED + weights * STREAMED + _split_cycles(p.image, target)
+        work = _beside(best.cycles * SHARED, weights) + _split_cycles(p.image, target)
         found.append(Candidate(FactorsInParts(1), work + _image_cycles(p, best.decision, target)))
     return by_cost(found)
 
@@ -143,6 +143,11 @@ def _image_cycles(p: BlockedConvolution, tile: MatrixTile, target: Target) -> fl
 def in_parts(p: MatrixTileProblem) -> MatrixTileProblem:
     """Returns a product in matrix registers with both factors in parts."""
     return replace(p, groups=p.groups * PAIRS, pairs=PAIRS, parts=PARTS)
+
+
+def _beside(work: float, reading: float) -> float:
+    """Returns the cycles of products while their weights are read."""
+    return max(work + reading * STREAMED, reading)
 
 
 def _best(plans: Iterable[Candidate[MatrixTile]]) -> Candidate[MatrixTile] | None:

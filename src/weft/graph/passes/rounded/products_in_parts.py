@@ -39,34 +39,40 @@ class ProductsInParts:
 
     def product(self, new: Graph, node: Node, a: Value, b: Value, trans: bool) -> Value | None:
         """Returns the product of *a* and *b* in parts; None where float32 is faster, or sizes are not known."""
-        depth, columns = a.shape[-1], node.output.shape[-1]
-        is_fixed = isinstance(b, Constant) and not isinstance(b, Parameter)
-        if a.dtype is not f32 or b.dtype is not f32 or a.rank < 2 or not is_fixed:
+        problem = _problem(node, a, b)
+        if problem is None or not self.planner.offers(FactorsInParts, multiplies_parts):
             return None
-        if not isinstance(depth, Const) or not isinstance(columns, Const):
-            return None
-        if not self.planner.offers(FactorsInParts, multiplies_parts):
-            return None
-        rows = node.output.shape[-2]
-        if not isinstance(rows, Const) and not prove(rows >= FEWEST_OPEN_ROWS, size_bounds(rows)):
-            return None
-        problem = FloatProduct(
-            int(rows.value) if isinstance(rows, Const) else None, int(depth.value), int(columns.value)
-        )
         plans = partial(factors_in_parts_plans, problem)
         blocks = self.planner.decide(subject_of(node.output.name), FactorsInParts, plans).blocks
-        if not blocks:
-            return None
-        if a not in self.split:
-            self.split[a] = new.add("split_in_parts", [a], name=f"{a.name}_parts", block=STEP_TERMS)
-        if (b, trans) not in self.panels:
-            self.panels[b, trans] = new.add(
-                "pack_matrix_parts", [b], name=f"{b.name}_parts", block=TILE_LANES, depth=STEP_TERMS, trans=trans
-            )
-        given, made = [self.split[a], self.panels[b, trans]], None
+        given, made = self._factors(new, a, b, trans=trans) if blocks else [], None
         for block in range(blocks):
             sums = new.add(
                 "matmul_in_parts", given, source=node.source, columns=problem.columns, block=block, blocks=blocks
             )
             made = sums if made is None else new.add("add", [sums, made], source=node.source)
         return made
+
+    def _factors(self, new: Graph, a: Value, b: Value, *, trans: bool) -> list[Value]:
+        """Returns the parts of *a*, and the panels of those of *b*."""
+        if a not in self.split:
+            self.split[a] = new.add("split_in_parts", [a], name=f"{a.name}_parts", block=STEP_TERMS)
+        if (b, trans) not in self.panels:
+            self.panels[b, trans] = new.add(
+                "pack_matrix_parts", [b], name=f"{b.name}_parts", block=TILE_LANES, depth=STEP_TERMS, trans=trans
+            )
+        return [self.split[a], self.panels[b, trans]]
+
+
+def _problem(node: Node, a: Value, b: Value) -> FloatProduct | None:
+    """Returns a product of float32 by a constant, of known sizes but for its rows, which are many; None for any other."""
+    rows, columns = node.output.shape[-2:] if node.output.rank > 1 else (None, None)
+    is_fixed = isinstance(b, Constant) and not isinstance(b, Parameter)
+    if a.dtype is not f32 or b.dtype is not f32 or a.rank < 2 or not is_fixed or rows is None:
+        return None
+    depth = a.shape[-1]
+    if not isinstance(depth, Const) or not isinstance(columns, Const):
+        return None
+    if isinstance(rows, Const):
+        return FloatProduct(int(rows.value), int(depth.value), int(columns.value))
+    are_many = prove(rows >= FEWEST_OPEN_ROWS, size_bounds(rows))
+    return FloatProduct(None, int(depth.value), int(columns.value)) if are_many else None
