@@ -107,7 +107,7 @@ def test_few_rows_are_multiplied_whole() -> None:
 
 
 def test_weights_that_memory_holds_are_not_made_larger_for_few_rows() -> None:
-    assert [machine_plans(FloatProduct(rows, 4096, 4096)).blocks for rows in (1, 4, 32)] == [0, 0, 0]
+    assert [machine_plans(FloatProduct(rows, 4096, 4096)).blocks for rows in (1, 4, 16)] == [0, 0, 0]
 
 
 def test_terms_are_cut_where_all_rows_would_leave_the_cache() -> None:

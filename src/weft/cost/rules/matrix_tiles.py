@@ -36,8 +36,9 @@ channels, with 2 x 2 tiles at once in 141 cycles for each step, with 4 x 1 in 11
 56 and 28 of them, and loads what is left: they hardly overlap."""
 
 FAR_PART_CYCLES: Final = 20.0
-"""Cycles of such a load of a part of numbers into whole tiles, which has several products to hide behind. With 2 x 2 tiles of a
-product of 128 x 768 x 768, of three parts each, a step of 24 products and 14 loads took 644 cycles (that machine, 2026-12-01)."""
+"""Cycles of such a load of a part of numbers, which has several products to hide behind. With 2 x 2 tiles of a product of
+128 x 768 x 768, of three parts each, a step of 24 products and 14 loads took 644 cycles, of tiles of 14 rows of a convolution 575
+(that machine, 2026-12-01)."""
 
 L1_SHARE: Final = 0.5
 """The part of the first level of cache that a factor may fill to be read from there in each step."""
@@ -199,7 +200,7 @@ def _nest_cycles(p: MatrixTileProblem, tile: MatrixTile, held: tuple[int, int], 
     """
     tall, wide = held
     near, depth = L1_SHARE * target.caches.l1, p.row_bytes
-    far = FAR_PART_CYCLES if p.pairs > 1 and tile.rows == MOST_ROWS else FAR_LOAD_CYCLES
+    far = FAR_PART_CYCLES if p.pairs > 1 else FAR_LOAD_CYCLES
     fetched = max(wide, PAIRED) if tile.wide and p.panel != TILE_LANES else wide
     right = fetched * p.parts * (LOAD_CYCLES if fetched * TILE_LANES * depth <= near else far)
     is_near = p.left_stride == 0 or tall * tile.rows * depth <= near

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.ir import Expr, const, select
+from weft.ir import ONE, ZERO, Expr, const, select
 from weft.ops.convolutions.conv import pad_spatial, window_sizes
 from weft.ops.dot_products.factors_in_parts import GROUP, LEFT_PARTS, PARTS, RIGHT_PARTS, looked_up, part_of
 from weft.ops.dot_products.grouped_matmul import widened_product
@@ -51,7 +51,11 @@ def conv2d_in_parts(
         raise TypeMismatch(f"conv2d_in_parts: {show_shape(x.shape)} has not the channels of {show_shape(w.shape)}")
     p = pad_spatial(x, pads)
     outs = window_sizes(p.shape[2:4], w.shape[2:4], strides, dilations)
-    icb, ky, kx = (reduce_axis(w.shape[d], n) for d, n in ((1, "icb"), (2, "ky"), (3, "kx")))
+    icb = reduce_axis(w.shape[1], "icb")
+    taps = [reduce_axis(w.shape[d], n) for d, n in ((2, "ky"), (3, "kx")) if w.shape[d] is not ONE]
+    ky, kx = [
+        next(t) if w.shape[d] is not ONE else ZERO for t in [iter(taps)] for d in (2, 3)
+    ]  # a row of single taps is plain
     pair, ic, t = reduce_axis(len(LEFT_PARTS), "pair"), reduce_axis(w.shape[5], "ic"), reduce_axis(GROUP, "t")
     columns = w.shape[6]
 
@@ -60,7 +64,7 @@ def conv2d_in_parts(
         at = (n, icb, *place, looked_up(pair, LEFT_PARTS), ic * GROUP + t)
         panel, column = (ocb, oc) if panels == 1 else (ocb * panels + oc // columns, oc % columns)
         right = w[panel, icb, ky, kx, looked_up(pair, RIGHT_PARTS), ic, column, t]
-        return sum_(widened_product(p[at], right), [icb, ky, kx, pair, ic, t])
+        return sum_(widened_product(p[at], right), [icb, *taps, pair, ic, t])
 
     shape = (x.shape[0], w.shape[0] // panels, *outs, columns * panels)
     return compute(shape, contraction, "conv2d_in_parts", dtype=f32)

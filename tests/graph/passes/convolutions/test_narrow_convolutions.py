@@ -81,13 +81,14 @@ def test_results_in_parts_are_those_of_float32(kernel: int, stride: int, bias: b
     np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=2e-6 * np.abs(wanted).max())
 
 
-def test_parts_are_chosen_for_whole_tiles_of_places() -> None:
-    """Lines of seven places fill less than half of a matrix register."""
+def test_parts_are_chosen_for_many_places_that_stay_in_cache() -> None:
+    """Few places read their weights, which are half as large again, and parts of large images leave the cache."""
+    sizes = ((14, 512), (28, 256), (7, 1024), (56, 128))
     forms = [
-        convolution_in_parts_plans(BlockedConvolution(size, size, read, read, 1, size * size * read), WITH_TILES)
-        for size, read in ((14, 512), (28, 256), (7, 1024))
+        convolution_in_parts_plans(BlockedConvolution(n, n, c, c, 1, n * n * c, pointwise=True), WITH_TILES)
+        for n, c in sizes
     ]
-    assert [found[0].decision.blocks for found in forms] == [1, 1, 0]
+    assert [found[0].decision.blocks for found in forms] == [1, 1, 0, 0]
 
 
 def test_a_batch_of_any_size() -> None:

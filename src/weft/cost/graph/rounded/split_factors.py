@@ -33,13 +33,13 @@ SPLIT_CYCLES: Final = 16.0
 """Cycles of splitting a vector of float32 and storing its parts. 128 x 768 elements took 29 us, 14 cycles each, on an Emerald
 Rapids virtual machine (2026-12-01)."""
 
-SHARED: Final = 1.05
+SHARED: Final = 1.15
 """How much longer products in matrix registers are taken to be than alone on a core, whose other hardware thread shares them.
 While neighbours were busy on that machine they took 2.4 times as long, and products in vectors 1.4 times."""
 
-STREAMED: Final = 0.4
-"""The part of the time of reading from a far cache, or memory, that products in matrix registers do not hide. On that machine
-128 x 768 x 768 took 690 us with weights in memory, which are read in 220, and 547 with those in the third level of cache."""
+STREAMED: Final = 0.6
+"""The part of the time of reading weights from memory that products do not hide. On that machine 128 x 768 x 768 took 690 us in
+parts with weights in memory, which are read in 220, and 547 with those in the third level of cache; whole 969, 147 and 891."""
 
 SUM_CYCLES: Final = 16.0
 """Cycles of storing a vector of sums, and adding it to those of other terms. Six blocks of 128 terms instead of one of 768 took
@@ -77,7 +77,7 @@ def factors_in_parts_plans(p: FloatProduct, target: Target) -> list[Candidate[Fa
     """Returns the forms of a product by a constant matrix, by cycles on one core: those of reading it, and of splitting rows."""
     rows, size = FEWEST_OPEN_ROWS if p.rows is None else p.rows, p.depth * p.columns
     reading = partial(streaming_cycles, target=target, others=target.caches.l3)  # others' weights are read in between
-    wide = max(multiply_cycles(rows * size, f32.bits, target), reading(size * f32.bytes))
+    wide = _beside(multiply_cycles(rows * size, f32.bits, target), reading(size * f32.bytes))
     found = [Candidate(FactorsInParts(), wide)]
     steps, group = -(-p.depth // STEP_TERMS), group_of(bf16)
     whole = MatrixTileProblem(
@@ -112,8 +112,9 @@ def _fewest_blocks(steps: int, least: float) -> int:
 def convolution_in_parts_plans(p: BlockedConvolution, target: Target) -> list[Candidate[FactorsInParts]]:
     """Returns both forms of a convolution on channels in blocks, by cycles on one core, those of splitting its image included."""
     products = float(p.lines * p.width * p.read * p.made * p.window)
+    weights = partial(streaming_cycles, target=target)
     wide = multiply_cycles(products, f32.bits, target) * (WINOGRAD_PART if p.by_winograd else 1.0)
-    found = [Candidate(FactorsInParts(), wide)]
+    found = [Candidate(FactorsInParts(), _beside(wide, weights(p.read * p.made * p.window * f32.bytes)))]
     if p.pointwise:
         p = replace(p, lines=1, width=p.lines * p.width)
     problem = in_parts(as_product(p, (bf16, bf16, f32), STEP_TERMS, TILE_LANES))
@@ -121,8 +122,8 @@ def convolution_in_parts_plans(p: BlockedConvolution, target: Target) -> list[Ca
         problem = replace(problem, left_stride=ROW_BYTES * PARTS)
     best = _best(matrix_tile_plans(problem, target))
     if best is not None:
-        weights = streaming_cycles(p.read * p.made * p.window * bf16.bytes * PARTS, target)
-        work = _beside(best.cycles * SHARED, weights) + _split_cycles(p.image, target)
+        read = weights(p.read * p.made * p.window * bf16.bytes * PARTS)
+        work = _beside(best.cycles * SHARED, read) + _split_cycles(p.image, target)
         found.append(Candidate(FactorsInParts(1), work + _image_cycles(p, best.decision, target)))
     return by_cost(found)
 
