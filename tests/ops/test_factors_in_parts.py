@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from weft.cost.graph.rounded import split_factors
 from weft.driver.checking.reference import run_operator
+from weft.ops.dot_products import factors_in_parts
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -21,6 +23,12 @@ def spread(*shape: int, seed: int = 0) -> Array:
     """Numbers of many magnitudes and both signs."""
     rng = np.random.default_rng(seed)
     return (rng.standard_normal(shape) * 10.0 ** rng.integers(-6, 6, shape)).astype(np.float32)
+
+
+def test_costs_count_the_parts_and_pairs_there_are() -> None:
+    assert (split_factors.PARTS, split_factors.PAIRS) == (factors_in_parts.PARTS, len(factors_in_parts.LEFT_PARTS))
+    pairs = {*zip(factors_in_parts.LEFT_PARTS, factors_in_parts.RIGHT_PARTS, strict=True)}
+    assert pairs == {(i, j) for i in range(3) for j in range(3 - i)}
 
 
 def test_parts_add_up_to_the_number() -> None:
