@@ -26,7 +26,8 @@ def spread(*shape: int, seed: int = 0) -> Array:
 
 
 def test_costs_count_the_parts_and_pairs_there_are() -> None:
-    assert (split_factors.PARTS, split_factors.PAIRS) == (factors_in_parts.PARTS, len(factors_in_parts.LEFT_PARTS))
+    assert split_factors.PARTS == factors_in_parts.PARTS
+    assert len(factors_in_parts.LEFT_PARTS) == split_factors.PAIRS
     pairs = {*zip(factors_in_parts.LEFT_PARTS, factors_in_parts.RIGHT_PARTS, strict=True)}
     assert pairs == {(i, j) for i in range(3) for j in range(3 - i)}
 
