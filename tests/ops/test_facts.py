@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from tests.ops.samples import SAMPLES, Array, Sample
+from tests.ops.sample_arrays import Array, Sample
+from tests.ops.samples import SAMPLES
 
 from weft.driver.checking.reference import run_operator
 from weft.graph import Graph, Node

@@ -6,7 +6,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pytest
-from tests.ops.samples import SAMPLES, Sample
+from tests.ops.sample_arrays import Sample
+from tests.ops.samples import SAMPLES
 from tests.support.ulps import ulp, ulps_off
 
 from weft.driver.checking.reference import run_operator

@@ -31,7 +31,7 @@ FUSION: Final = Knob("fusion", "several operators in one kernel", 1)
 LAYOUT: Final = Knob("layout", "channels in blocks the size of a vector", 3)
 WINOGRAD: Final = Knob("winograd", "convolutions with fewer multiplications", 3)
 PREPACKING: Final = Knob("prepacking", "weights rearranged while compiling, not in each call", 1)
-PARTS: Final = Knob("parts", "products of float32 from products of bf16, as near, in matrix registers", 2)
+PARTS: Final = Knob("parts", "float32 multiplied as sums of products of bf16 (bf16x6), at float32's accuracy", 2)
 MEMORY: Final = Knob("memory", "memory that is used again once its content is dead", 0)
 PARALLEL: Final = Knob("parallel", "loops shared among threads", 0)
 VERSIONS: Final = Knob("versions", "kernels of their own for single and short rows of open sizes", 1)
@@ -51,7 +51,7 @@ class Switches:
         2: weights packed for matrix products too;
         3: channels kept in blocks the size of a vector, and Winograd's method, too: everything (the default).
     `precision`
-        "model" keeps the model's dtypes and may reassociate, or multiply float32 in parts, which is as near; "strict" forbids
+        "model" keeps the model's dtypes and may reassociate, or multiply float32 in parts, at its own accuracy; "strict" forbids
         rewrites that round otherwise than the model;
         "bf16" rounds the factors of float32 and float16 products to bf16 where that is faster, and sums them in float32; "tf32"
         rounds those of float32 to tf32, of 11 significant bits, on devices that multiply such.

@@ -52,10 +52,8 @@ def conv2d_in_parts(
     p = pad_spatial(x, pads)
     outs = window_sizes(p.shape[2:4], w.shape[2:4], strides, dilations)
     icb = reduce_axis(w.shape[1], "icb")
-    taps = [reduce_axis(w.shape[d], n) for d, n in ((2, "ky"), (3, "kx")) if w.shape[d] is not ONE]
-    ky, kx = [
-        next(t) if w.shape[d] is not ONE else ZERO for t in [iter(taps)] for d in (2, 3)
-    ]  # a row of single taps is plain
+    taps = {d: reduce_axis(w.shape[d], n) for d, n in ((2, "ky"), (3, "kx")) if w.shape[d] is not ONE}
+    ky, kx = (taps.get(d, ZERO) for d in (2, 3))  # places of a single tap are read in order, as rows of a matrix are
     pair, ic, t = reduce_axis(len(LEFT_PARTS), "pair"), reduce_axis(w.shape[5], "ic"), reduce_axis(GROUP, "t")
     columns = w.shape[6]
 
@@ -64,7 +62,7 @@ def conv2d_in_parts(
         at = (n, icb, *place, looked_up(pair, LEFT_PARTS), ic * GROUP + t)
         panel, column = (ocb, oc) if panels == 1 else (ocb * panels + oc // columns, oc % columns)
         right = w[panel, icb, ky, kx, looked_up(pair, RIGHT_PARTS), ic, column, t]
-        return sum_(widened_product(p[at], right), [icb, *taps, pair, ic, t])
+        return sum_(widened_product(p[at], right), [icb, *taps.values(), pair, ic, t])
 
     shape = (x.shape[0], w.shape[0] // panels, *outs, columns * panels)
     return compute(shape, contraction, "conv2d_in_parts", dtype=f32)

@@ -1,4 +1,4 @@
-"""Products of float32 as sums of products of bf16, at float32's accuracy (docs/design/0084).
+"""Products of float32 as sums of products of bf16 (bf16x6), at float32's accuracy (docs/design/0084).
 
     x = x[0] + x[1] + x[2]        x[0] = bf16(x),  x[1] = bf16(x - x[0]),  x[2] = x - x[0] - x[1]
     a * b  ~  a[2] b[0] + a[1] b[0] + a[0] b[0] + a[0] b[2] + a[0] b[1] + a[1] b[1]
@@ -37,9 +37,9 @@ GROUP: Final = 2
 def part_of(x: Expr, part: Expr) -> Expr:
     """Returns a part of a float32, by its number. A NaN is one in the last part, whatever its bits are."""
     first = _nearest(x)
-    rest = x - _widened(first)
+    rest = x - cast(first, f32)
     second = _nearest(rest)
-    third = _upper_half(Reinterpret(rest - _widened(second), u32))
+    third = _upper_half(Reinterpret(rest - cast(second, f32), u32))
     return select(part < 1, first, select(part < 2, second, third))
 
 
@@ -50,10 +50,6 @@ def _nearest(x: Expr) -> Expr:
 
 def _upper_half(bits: Expr) -> Expr:
     return Reinterpret(cast(bits >> const(16, u32), u16), bf16)
-
-
-def _widened(x: Expr) -> Expr:
-    return cast(x, f32)
 
 
 def looked_up(number: Expr, values: Sequence[int]) -> Expr:

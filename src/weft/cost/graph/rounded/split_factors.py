@@ -1,4 +1,4 @@
-"""Products of float32 that are made of products of bf16 in matrix registers, at float32's accuracy (docs/design/0084)."""
+"""Products of float32 made of products of bf16 (bf16x6) in matrix registers, at float32's accuracy (docs/design/0084)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def factors_in_parts_plans(p: FloatProduct, target: Target) -> list[Candidate[Fa
     """Returns the forms of a product by a constant matrix, by cycles on one core: those of reading it, and of splitting rows."""
     rows, size = FEWEST_OPEN_ROWS if p.rows is None else p.rows, p.depth * p.columns
     reading = partial(streaming_cycles, target=target, others=target.caches.l3)  # others' weights are read in between
-    wide = _beside(multiply_cycles(rows * size, f32.bits, target), reading(size * f32.bytes))
+    wide = _with_reading(multiply_cycles(rows * size, f32.bits, target), reading(size * f32.bytes))
     found = [Candidate(FactorsInParts(), wide)]
     steps, group = -(-p.depth // STEP_TERMS), group_of(bf16)
     whole = MatrixTileProblem(
@@ -98,7 +98,7 @@ def factors_in_parts_plans(p: FloatProduct, target: Target) -> list[Candidate[Fa
         if best is not None:
             passes = rows // (best.decision.rows * best.decision.row_tiles * (best.decision.row_block or rows))
             adding = (blocks - 1) * rows * p.columns / target.lanes(f32.bits) * SUM_CYCLES
-            work = _beside(blocks * best.cycles * SHARED + adding, max(passes, 1) * read)
+            work = _with_reading(blocks * best.cycles * SHARED + adding, max(passes, 1) * read)
             found.append(Candidate(FactorsInParts(blocks), work + _split_cycles(rows * p.depth, target)))
     return by_cost(found)
 
@@ -114,7 +114,7 @@ def convolution_in_parts_plans(p: BlockedConvolution, target: Target) -> list[Ca
     products = float(p.lines * p.width * p.read * p.made * p.window)
     weights = partial(streaming_cycles, target=target)
     wide = multiply_cycles(products, f32.bits, target) * (WINOGRAD_PART if p.by_winograd else 1.0)
-    found = [Candidate(FactorsInParts(), _beside(wide, weights(p.read * p.made * p.window * f32.bytes)))]
+    found = [Candidate(FactorsInParts(), _with_reading(wide, weights(p.read * p.made * p.window * f32.bytes)))]
     if p.pointwise:
         p = replace(p, lines=1, width=p.lines * p.width)
     problem = in_parts(as_product(p, (bf16, bf16, f32), STEP_TERMS, TILE_LANES))
@@ -123,7 +123,7 @@ def convolution_in_parts_plans(p: BlockedConvolution, target: Target) -> list[Ca
     best = _best(matrix_tile_plans(problem, target))
     if best is not None:
         read = weights(p.read * p.made * p.window * bf16.bytes * PARTS)
-        work = _beside(best.cycles * SHARED, read) + _split_cycles(p.image, target)
+        work = _with_reading(best.cycles * SHARED, read) + _split_cycles(p.image, target)
         found.append(Candidate(FactorsInParts(1), work + _image_cycles(p, best.decision, target)))
     return by_cost(found)
 
@@ -146,7 +146,7 @@ def in_parts(p: MatrixTileProblem) -> MatrixTileProblem:
     return replace(p, groups=p.groups * PAIRS, pairs=PAIRS, parts=PARTS)
 
 
-def _beside(work: float, reading: float) -> float:
+def _with_reading(work: float, reading: float) -> float:
     """Returns the cycles of products while their weights are read."""
     return max(work + reading * STREAMED, reading)
 
